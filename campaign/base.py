@@ -16,8 +16,6 @@ from typing import Final
 
 from tests.warm import warm_python
 
-__all__ = ["ROOT", "Outcome", "Part", "Ran", "environment", "start", "talm"]
-
 ROOT: Final = Path(__file__).parents[1]
 """The checkout."""
 _KEPT: Final = ("PATH", "LANG", "LC_ALL", "TMPDIR", "TALM_SIM_BENCH_DATA", "PYTHONWARNINGS")

@@ -20,8 +20,6 @@ from urllib.parse import quote
 from campaign.base import Outcome, Part, talm
 from campaign.servers import MODELS, TURNS, Play, http, serve
 
-__all__ = ["PARTS"]
-
 BATCH: Final = 12
 EPISODES: Final = 2
 LETTERS: Final = string.ascii_letters + string.digits

@@ -16,8 +16,6 @@ from typing import Final
 
 from campaign.base import Outcome, Part, Ran, start, talm
 
-__all__ = ["PARTS"]
-
 _PAGE: Final = 4096
 _CASE: Final = "case"
 """Name of the folder that is damaged; a run is called what its folder is called."""

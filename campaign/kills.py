@@ -22,8 +22,6 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.store.stored_run import StoredRun
 from talm_sim.tasks import find_task
 
-__all__ = ["PARTS", "timeless"]
-
 _KILLS_A_STORY: Final = 3
 _MOST_SESSIONS: Final = 12
 _SHORT: Final = 3

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["KINDS", "RUN", "Kind"]
-
 RUN: Final = "r"
 _MODEL: Final = "openai-api/host/m"
 _NAMED: Final = ("--display", "json", "--run-id", RUN)

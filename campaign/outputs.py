@@ -17,8 +17,6 @@ from typing import Final
 from campaign.base import Outcome, Part, environment
 from tests.exchange.exports.hostile_run import make_run
 
-__all__ = ["PARTS"]
-
 PAYLOADS: Final = (
     "\x1b[2J\x1b[H", "\x1b[31;1m red", "\x1b]0;title\x07", "\x1b]8;;https://evil.invalid\x1b\\link\x1b]8;;\x1b\\", "\x1b]52;c;ZXZpbA==\x07",
     "\x1b]52;c;ZXZpbA==\x1b\\", "\x1bP+q544e\x1b\\", "\x1b_Gi=1;AAAA\x1b\\", "\x1b[6n", "\x1b[?1049h", "\x1bc", "\x1b", "\x9b2J",

@@ -10,11 +10,10 @@ import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from re import _constants as op  # type: ignore[attr-defined] # the parts of a pattern; there is no public way to them
-from re import _parser  # type: ignore[attr-defined]
-from typing import Any, Final
 
-__all__ = ["patterns_near", "pumped"]
+# the parts of a pattern; there is no public way to them
+from re import _constants as op, _parser  # type: ignore[attr-defined]
+from typing import Any, Final
 
 FRAGMENTS: Final = tuple(
     piece for line in Path(__file__).with_name("fragments.jsonl").read_text(encoding="utf-8").splitlines() for piece in json.loads(line)

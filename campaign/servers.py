@@ -21,8 +21,6 @@ from typing import Any, Final
 
 from campaign.base import Outcome, Part, talm
 
-__all__ = ["PARTS", "Play", "Server", "anthropic_turn", "chat_turn", "heads", "http", "lines", "serve", "statuses"]
-
 MOST_MEMORY: Final = 600 * 10**6
 EPISODES: Final = 16
 TIMEOUT: Final = 4

@@ -17,8 +17,6 @@ from typing import Any, Final
 
 from campaign.base import start
 
-__all__ = ["Kill", "Session", "broken_off"]
-
 _EVENT: Final = re.compile(r'\{"event".*\}$')
 _LIMIT_S: Final = 240.0
 

@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 
 from tests.models.loopback import Answer, Seen, chat_answer, loopback
 
-__all__ = ["Model", "serving"]
-
 
 @dataclass
 class Model:

@@ -14,154 +14,83 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from talm_sim.agent.humans import HumanReply, Responder
-    from talm_sim.agent.responders import ResponderContext, register_responder
-    from talm_sim.comparison.compare import compare
-    from talm_sim.comparison.gate_set import check_gates
-    from talm_sim.comparison.run_power import power
-    from talm_sim.config import RunConfig, Scope, option
-    from talm_sim.errors import PrerequisiteError, ToolError
-    from talm_sim.judges import Judge, register_judge
-    from talm_sim.judges.stats import share, wilson
-    from talm_sim.models.registry import register_provider
-    from talm_sim.runs.ablation.play_grid import ablate, ablate_async
-    from talm_sim.runs.api import judge, judge_async, resume, resume_async, run, run_async
-    from talm_sim.runs.engines.base import register_engine
-    from talm_sim.runs.engines.merge_shards import merge_runs
-    from talm_sim.scenarios.load import select
-    from talm_sim.store.listing import list_runs
-    from talm_sim.store.stored_run import StoredRun, load_run
+    from talm_sim.agent.humans import HumanReply as HumanReply, Responder as Responder
+    from talm_sim.agent.responders import ResponderContext as ResponderContext, register_responder as register_responder
+    from talm_sim.comparison.compare import compare as compare
+    from talm_sim.comparison.gate_set import check_gates as check_gates
+    from talm_sim.comparison.run_power import power as power
+    from talm_sim.config import RunConfig as RunConfig, Scope as Scope, option as option
+    from talm_sim.errors import PrerequisiteError as PrerequisiteError, ToolError as ToolError
+    from talm_sim.judges import Judge as Judge, register_judge as register_judge
+    from talm_sim.judges.stats import share as share, wilson as wilson
+    from talm_sim.models.registry import register_provider as register_provider
+    from talm_sim.runs.ablation.play_grid import ablate as ablate, ablate_async as ablate_async
+    from talm_sim.runs.api import (
+        judge as judge,
+        judge_async as judge_async,
+        resume as resume,
+        resume_async as resume_async,
+        run as run,
+        run_async as run_async,
+    )
+    from talm_sim.runs.engines.base import register_engine as register_engine
+    from talm_sim.runs.engines.merge_shards import merge_runs as merge_runs
+    from talm_sim.scenarios.load import select as select
+    from talm_sim.store.listing import list_runs as list_runs
+    from talm_sim.store.stored_run import StoredRun as StoredRun, load_run as load_run
     from talm_sim.tasks import (
-        AgentOptions,
-        AgentTask,
-        AgentTaskOptions,
-        Job,
-        Request,
-        RunView,
-        SingleStepTask,
-        Task,
-        TaskOptions,
-        register_task,
+        AgentOptions as AgentOptions,
+        AgentTask as AgentTask,
+        AgentTaskOptions as AgentTaskOptions,
+        Job as Job,
+        Request as Request,
+        RunView as RunView,
+        SingleStepTask as SingleStepTask,
+        Task as Task,
+        TaskOptions as TaskOptions,
+        register_task as register_task,
     )
-    from talm_sim.tools_env.environment import Environment
+    from talm_sim.tools_env.environment import Environment as Environment
     from talm_sim.tools_env.perturbations import (
-        Call,
-        ModelCall,
-        ModelOptions,
-        ModelPerturbation,
-        ModelRequestError,
-        Outcome,
-        Perturbation,
-        PerturbationOptions,
-        ReadAnswer,
-        ToolListOptions,
-        register_perturbation,
+        Call as Call,
+        ModelCall as ModelCall,
+        ModelOptions as ModelOptions,
+        ModelPerturbation as ModelPerturbation,
+        ModelRequestError as ModelRequestError,
+        Outcome as Outcome,
+        Perturbation as Perturbation,
+        PerturbationOptions as PerturbationOptions,
+        ReadAnswer as ReadAnswer,
+        ToolListOptions as ToolListOptions,
+        register_perturbation as register_perturbation,
     )
-    from talm_sim.tools_env.sources.factories import tool_factory
-    from talm_sim.tools_env.sources.registry import register_tool_source
+    from talm_sim.tools_env.sources.factories import tool_factory as tool_factory
+    from talm_sim.tools_env.sources.registry import register_tool_source as register_tool_source
     from talm_sim.types import (
-        Approval,
-        Decision,
-        Episode,
-        Fact,
-        Facts,
-        Form,
-        GoldCall,
-        LabelMeasured,
-        Matrix,
-        Measure,
-        Measured,
-        Missing,
-        Rate,
-        Row,
-        Scenario,
-        Section,
-        Summary,
-        ToolSpec,
-        Turn,
-        Verdict,
+        Approval as Approval,
+        Decision as Decision,
+        Episode as Episode,
+        Fact as Fact,
+        Facts as Facts,
+        Form as Form,
+        GoldCall as GoldCall,
+        LabelMeasured as LabelMeasured,
+        Matrix as Matrix,
+        Measure as Measure,
+        Measured as Measured,
+        Missing as Missing,
+        Rate as Rate,
+        Row as Row,
+        Scenario as Scenario,
+        Section as Section,
+        Summary as Summary,
+        ToolSpec as ToolSpec,
+        Turn as Turn,
+        Verdict as Verdict,
     )
 
 __version__ = "0.2.0"
 
-__all__ = [
-    "AgentOptions",
-    "AgentTask",
-    "AgentTaskOptions",
-    "Approval",
-    "Call",
-    "Decision",
-    "Environment",
-    "Episode",
-    "Fact",
-    "Facts",
-    "Form",
-    "GoldCall",
-    "HumanReply",
-    "Job",
-    "Judge",
-    "LabelMeasured",
-    "Matrix",
-    "Measure",
-    "Measured",
-    "Missing",
-    "ModelCall",
-    "ModelOptions",
-    "ModelPerturbation",
-    "ModelRequestError",
-    "Outcome",
-    "Perturbation",
-    "PerturbationOptions",
-    "PrerequisiteError",
-    "Rate",
-    "ReadAnswer",
-    "Request",
-    "Responder",
-    "ResponderContext",
-    "Row",
-    "RunConfig",
-    "RunView",
-    "Scenario",
-    "Scope",
-    "Section",
-    "SingleStepTask",
-    "StoredRun",
-    "Summary",
-    "Task",
-    "TaskOptions",
-    "ToolError",
-    "ToolListOptions",
-    "ToolSpec",
-    "Turn",
-    "Verdict",
-    "__version__",
-    "ablate",
-    "ablate_async",
-    "check_gates",
-    "compare",
-    "judge",
-    "judge_async",
-    "list_runs",
-    "load_run",
-    "merge_runs",
-    "option",
-    "power",
-    "register_engine",
-    "register_judge",
-    "register_perturbation",
-    "register_provider",
-    "register_responder",
-    "register_task",
-    "register_tool_source",
-    "resume",
-    "resume_async",
-    "run",
-    "run_async",
-    "select",
-    "share",
-    "tool_factory",
-    "wilson",
-]
 
 _HOMES = {
     "talm_sim.agent.humans": "HumanReply Responder",
@@ -210,17 +139,18 @@ def _render_episode(value: Any) -> str:
 
 
 def _hand_on(space: dict[str, Any], homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return `__getattr__` and `__dir__` of a module that hands names on.
+    """Return `__getattr__` and `__dir__` of a module that hands names on, and set its `__all__`.
 
     Args:
         space: The module's `globals()`; a name that was imported is kept there.
-        homes: Module to the names that come from it, with spaces between them; `public=home` renames one.
+        homes: Module to the names that come from it, with spaces between them; `old=name` is an old name, not in `__all__`.
     """
     found: dict[str, tuple[str, str]] = {}
     for module, names in homes.items():
         for name in names.split():
             public, _, own = name.partition("=")
             found[public] = (module, own or public)
+    space["__all__"] = sorted(name for name, (_, own) in found.items() if name == own)
 
     def get(name: str) -> Any:
         """Import a public name from its home on first use."""

@@ -27,32 +27,6 @@ from talm_sim.common.gate import read_gate
 from talm_sim.common.shard import read_shard
 from talm_sim.common.typed_options import OptionsModel
 
-__all__ = [
-    "DEFAULT_MODEL",
-    "ENV_PREFIX",
-    "REMOVED",
-    "RESULT_LIMIT",
-    "BudgetText",
-    "GateText",
-    "Limit",
-    "LogLevel",
-    "ModelName",
-    "PersonName",
-    "ProviderOptions",
-    "RunConfig",
-    "Scope",
-    "ShardText",
-    "Traffic",
-    "check_person",
-    "has_flag",
-    "is_constrained",
-    "option",
-    "parse_limit",
-    "scope_of",
-    "spell",
-    "takes_several",
-]
-
 ENV_PREFIX = "TALM_SIM_"
 DEFAULT_MODEL = "openai-api/vllm/smollm2-135m"
 """The model whose recording is shipped with the package."""
@@ -226,19 +200,19 @@ ModelName = Annotated[str, AfterValidator(_has_provider)]
 """A model as `provider/name`."""
 ProviderOptions = Annotated[dict[str, str], BeforeValidator(_values_as_text), AfterValidator(_refuse_secrets)]
 """Options of a model's provider; numbers and booleans are taken as text, secrets are refused."""
-PersonName = Annotated[str, AfterValidator(check_person)]
+_PersonName = Annotated[str, AfterValidator(check_person)]
 """What a person calls themselves; see `check_person`."""
-BudgetText = Annotated[Names, AfterValidator(_check_budget)]
+_BudgetText = Annotated[Names, AfterValidator(_check_budget)]
 """Limits of what a command spends, see `read_budget`; empty for none."""
-GateText = Annotated[str, AfterValidator(_check_gate)]
+_GateText = Annotated[str, AfterValidator(_check_gate)]
 """`[GROUP.]MEASURE>=NUMBER`; see `read_gate`."""
-ShardText = Annotated[str, AfterValidator(_check_shard)]
+_ShardText = Annotated[str, AfterValidator(_check_shard)]
 """`I/N`; see `read_shard`."""
 Limit = Annotated[str, BeforeValidator(_number_as_text), AfterValidator(_check_limit)]
 """`N` or `A-B`; see `parse_limit`."""
 
 
-LogLevel = Literal["debug", "info", "warning", "error"]
+_LogLevel = Literal["debug", "info", "warning", "error"]
 """The levels of logging."""
 
 
@@ -255,7 +229,7 @@ class RunConfig(OptionsModel):
     category: tuple[str, ...] = option((), GEN, "Only scenarios that use tools of this category; repeatable.", flag=False, metavar="NAME")
     scenarios: Path | None = option(None, GEN, "Scenarios (JSONL) instead of the bundled ones.", metavar="FILE")
     limit: Limit | None = option(None, GEN, "First N, or A to B, of each group.", metavar="N|A-B")
-    shard: ShardText | None = option(None, GEN, "Only part I of N, by digest; see runs merge.", metavar="I/N", rare=True)
+    shard: _ShardText | None = option(None, GEN, "Only part I of N, by digest; see runs merge.", metavar="I/N", rare=True)
     epochs: int = option(1, GEN, "How often to run each scenario.", metavar="N", ge=1)
     model: ModelName = option(DEFAULT_MODEL, GEN, "PROVIDER/NAME.  [default: the recorded one]", metavar="P/N")
     model_options: ProviderOptions = option({}, GEN, "Option for the model provider; repeatable.", flag="-M", metavar="K=V")
@@ -275,7 +249,7 @@ class RunConfig(OptionsModel):
     cassettes: Path | None = option(None, OPE, "Recordings.  [default: the bundled ones]", metavar="DIR")
     run_dir: Path = option(Path("runs"), OPE, "Directory of the runs.", metavar="DIR", rare=True)
     run_id: str | None = option(None, OPE, "Name of the run.  [default: time, model, split]", metavar="NAME")
-    budget: BudgetText = option(
+    budget: _BudgetText = option(
         "", OPE, "Limit requests, tokens, cost, minutes.", metavar="KEY=N,...", complete="talm_sim.common.budgets:BUDGET_WORDS"
     )
     prices: Path | None = option(None, OPE, "Also print the cost, at these prices.", metavar="F.toml")
@@ -287,12 +261,12 @@ class RunConfig(OptionsModel):
     fail_fast: bool = option(True, OPE, "Stop if all of the first requests are refused.", flag=False)
     controls: bool = option(False, OPE, "Also print the rows of the control models.")
     blind: bool = option(False, OPE, "Do not show the person what the user knows.", flag=False)
-    name: PersonName = option("", OPE, "Your name, kept with your answers.", flag=False, metavar="NAME")
+    name: _PersonName = option("", OPE, "Your name, kept with your answers.", flag=False, metavar="NAME")
     display: Literal["full", "plain", "json", "none"] = option("full", OPE, "full, plain, json or none.", metavar="NAME", rare=True)
     quiet: bool = option(False, OPE, "Print no progress, legend or hints.", flag="-q")
-    log_level: LogLevel | None = option(None, OPE, "debug, info, warning or error.", flag=False, metavar="NAME")
+    log_level: _LogLevel | None = option(None, OPE, "debug, info, warning or error.", flag=False, metavar="NAME")
     against: Literal["paper"] | None = option(None, OPE, "paper: print the published results below.", metavar="paper")
-    gate: tuple[GateText, ...] = option((), OPE, "Value to reach: pass_rate>=0.6; repeatable.", metavar="GATE")
+    gate: tuple[_GateText, ...] = option((), OPE, "Value to reach: pass_rate>=0.6; repeatable.", metavar="GATE")
     baseline: str | None = option(None, OPE, "Run or file that the gates compare with.", flag=False, metavar="RUN|FILE")
     junit: Path | None = option(None, OPE, "Write the episodes as JUnit XML.", flag=False, metavar="FILE")
     summary: Path | None = option(None, OPE, "Write gates and table as Markdown.", flag=False, metavar="FILE")

@@ -27,7 +27,6 @@ __all__ = [
     "did_you_mean",
     "format_names",
     "full_name",
-    "is_copyable",
     "line_to_copy",
     "on_command_line",
     "pip_install",
@@ -217,7 +216,7 @@ def quote(word: str) -> str:
     return "".join(f"\\{part}" if part in ("'", "\\") else f"'{part}'" for part in _PARTS.findall(word))
 
 
-def is_copyable(text: str) -> bool:
+def _is_copyable(text: str) -> bool:
     """Whether a terminal shows every character of a text, so that a copy of it is exact."""
     return not any(unicodedata.category(char) in _NOT_COPIED for char in text)
 
@@ -230,6 +229,6 @@ def line_to_copy(*words: str) -> str:
     >>> line_to_copy("talm-sim", "report", "my\nrun")
     'no command to copy, because a name in it contains control characters'
     """
-    if not all(map(is_copyable, words)):
+    if not all(map(_is_copyable, words)):
         return "no command to copy, because a name in it contains control characters"
     return " ".join(map(quote, words))

@@ -20,68 +20,46 @@ from typing import TYPE_CHECKING
 from talm_sim import _hand_on
 
 if TYPE_CHECKING:
-    from talm_sim.agent.responders import register_responder
-    from talm_sim.common.digests import digest
-    from talm_sim.judges import register_judge
-    from talm_sim.models.base import GenerationSettings, Model
-    from talm_sim.models.registry import register_provider
-    from talm_sim.models.request import ModelRequest
-    from talm_sim.recordings import HttpResponse
-    from talm_sim.runs.engines.base import Engine, Order, Played, carry_out, register_engine
-    from talm_sim.scenarios.making.options import MakingOptions
-    from talm_sim.scenarios.making.outcome import DroppedSource, Made, MakingSource
-    from talm_sim.tasks import EpisodeCalls, Exported, Maker, Opened, PersonQuestion, Recorded, register_task
-    from talm_sim.tasks.row_figures import Figure, average_of, difference_of, mean_of, ratio_of, within
-    from talm_sim.tools_env.asking_tools import current_person
-    from talm_sim.tools_env.perturbations import register_perturbation
-    from talm_sim.tools_env.routes import answer, failure, posted
-    from talm_sim.tools_env.sources.base import NotTaken, SourceOptions, SourceRequest
-    from talm_sim.tools_env.sources.registry import SourceKind, register_tool_source
-    from talm_sim.training.lessons.lesson import Lessons
+    from talm_sim.agent.responders import register_responder as register_responder
+    from talm_sim.common.digests import digest as digest
+    from talm_sim.judges import register_judge as register_judge
+    from talm_sim.models.base import GenerationSettings as GenerationSettings, Model as Model
+    from talm_sim.models.registry import register_provider as register_provider
+    from talm_sim.models.request import ModelRequest as ModelRequest
+    from talm_sim.recordings import HttpResponse as HttpResponse
+    from talm_sim.runs.engines.base import (
+        Engine as Engine,
+        Order as Order,
+        Played as Played,
+        carry_out as carry_out,
+        register_engine as register_engine,
+    )
+    from talm_sim.scenarios.making.options import MakingOptions as MakingOptions
+    from talm_sim.scenarios.making.outcome import DroppedSource as DroppedSource, Made as Made, MakingSource as MakingSource
+    from talm_sim.tasks import (
+        EpisodeCalls as EpisodeCalls,
+        Exported as Exported,
+        Maker as Maker,
+        Opened as Opened,
+        PersonQuestion as PersonQuestion,
+        Recorded as Recorded,
+        register_task as register_task,
+    )
+    from talm_sim.tasks.row_figures import (
+        Figure as Figure,
+        average_of as average_of,
+        difference_of as difference_of,
+        mean_of as mean_of,
+        ratio_of as ratio_of,
+        within as within,
+    )
+    from talm_sim.tools_env.asking_tools import current_person as current_person
+    from talm_sim.tools_env.perturbations import register_perturbation as register_perturbation
+    from talm_sim.tools_env.routes import answer as answer, failure as failure, posted as posted
+    from talm_sim.tools_env.sources.base import NotTaken as NotTaken, SourceOptions as SourceOptions, SourceRequest as SourceRequest
+    from talm_sim.tools_env.sources.registry import SourceKind as SourceKind, register_tool_source as register_tool_source
+    from talm_sim.training.lessons.lesson import Lessons as Lessons
 
-__all__ = [
-    "DroppedSource",
-    "Engine",
-    "EpisodeCalls",
-    "Exported",
-    "Figure",
-    "GenerationSettings",
-    "HttpResponse",
-    "Lessons",
-    "Made",
-    "Maker",
-    "MakingOptions",
-    "MakingSource",
-    "Model",
-    "ModelRequest",
-    "NotTaken",
-    "Opened",
-    "Order",
-    "PersonQuestion",
-    "Played",
-    "Recorded",
-    "SourceKind",
-    "SourceOptions",
-    "SourceRequest",
-    "answer",
-    "average_of",
-    "carry_out",
-    "current_person",
-    "difference_of",
-    "digest",
-    "failure",
-    "mean_of",
-    "posted",
-    "ratio_of",
-    "register_engine",
-    "register_judge",
-    "register_perturbation",
-    "register_provider",
-    "register_responder",
-    "register_task",
-    "register_tool_source",
-    "within",
-]
 
 __getattr__, __dir__ = _hand_on(
     globals(),

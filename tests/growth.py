@@ -7,8 +7,6 @@ from collections.abc import Callable
 from time import process_time
 from typing import TypeVar
 
-__all__ = ["BOUND", "TIMES", "check_growth"]
-
 T = TypeVar("T")
 
 TIMES = 16

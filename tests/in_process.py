@@ -17,8 +17,6 @@ from talm_sim.tools_env.sources.openapi_document import tools_from_openapi
 from talm_sim.types import ToolSpec
 from talm_sim.world.app import create_app
 
-__all__ = ["DirectCaller", "direct_caller"]
-
 
 class DirectCaller:
     """Does what a `ToolCaller` does, for the built-in tools: the data behind them are read once for all tests of a process."""

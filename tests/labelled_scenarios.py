@@ -7,8 +7,6 @@ from pathlib import Path
 
 from talm_sim.types import Scenario
 
-__all__ = ["labelled_scenarios"]
-
 
 @cache
 def labelled_scenarios() -> dict[str, Scenario]:

@@ -13,8 +13,6 @@ import pytest
 from talm_sim.foreign import plugins
 from talm_sim.foreign.plugins import Registry, load_plugins
 
-__all__ = ["bring_along"]
-
 
 @contextmanager
 def bring_along(

@@ -10,8 +10,6 @@ from typing import Any
 from tests.tasks.awareness.crafted import three_rows, write_rows
 from tests.tasks.awareness.making.made import called, said, write_apibank
 
-__all__ = ["write_api_bank", "write_fail_talms", "write_study"]
-
 ORIGINALS = 5
 """Originals per file of the study: each has two others for its four examples."""
 TOOLS: Mapping[str, Mapping[str, str]] = {

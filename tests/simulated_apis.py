@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-__all__ = ["LISTS", "make_package", "row"]
-
 MODULES = (
     "gorilla_file_system",
     "math_api",

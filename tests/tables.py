@@ -12,8 +12,6 @@ from typing import Any
 
 import pytest
 
-__all__ = ["labelled", "read_table"]
-
 
 def read_table(test_file: str, name: str) -> list[dict[str, Any]]:
     """Rows of the table `tables/NAME.jsonl` beside a test file."""

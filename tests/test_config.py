@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pydantic import BaseModel, ValidationError
 
 from talm_sim.config import DEFAULT_MODEL, RunConfig, Scope, is_constrained, parse_limit, scope_of

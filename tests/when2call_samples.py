@@ -7,8 +7,6 @@ from pathlib import Path
 
 from tests.tasks.when2call.choices import row
 
-__all__ = ["write_when2call"]
-
 GOLDS = ("tool_call", "request_for_info", "cannot_answer")
 
 

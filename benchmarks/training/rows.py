@@ -41,8 +41,6 @@ from talm_sim.tasks.when2call.published import row_of, scenario_of
 from talm_sim.types import Behaviour, Facts, Missing, MissingKind, ToolSpec
 from talm_sim.world.described import built_in_tools
 
-__all__ = ["CLASSES", "OTHER", "PARTS", "SEED", "TRAINED", "digest_of", "make_parts", "permute_classes", "write_rows"]
-
 Row = dict[str, Any]
 CLASSES = (Behaviour.TOOL_CALL, Behaviour.REQUEST_FOR_INFO, Behaviour.CANNOT_ANSWER)
 PARTS = {"test": (7, 200), "validation": (3, 30), "train": (11, 133)}

@@ -14,8 +14,6 @@ from talm_sim.store.stored_run import StoredRun, load_run
 from talm_sim.types import Row
 from talm_sim.types.written_figures import decimal, interval
 
-__all__ = ["ARMS", "PAIRS", "print_tables"]
-
 ARMS = ("base", "sft", "permuted", "rpo")
 PAIRS = (("base", "sft"), ("base", "permuted"), ("base", "rpo"), ("permuted", "sft"))
 GROUP = "all"

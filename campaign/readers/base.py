@@ -12,8 +12,6 @@ from talm_sim.common.credentials import Hider
 from talm_sim.errors import PrerequisiteError
 from talm_sim.types import Missing, MissingKind, ToolSpec
 
-__all__ = ["ASKED", "SPEC", "TOOLS", "Reading", "also_in", "hider"]
-
 Reading = dict[str, Callable[[str], object]]
 
 

@@ -14,14 +14,12 @@ from talm_sim.language.facts import dates, names, numbers
 from talm_sim.language.facts.asserted import Sentences, language_of
 from talm_sim.language.facts.statements import AnswerText
 from talm_sim.tasks.refusal.attempts.direct_calls import closings
+from talm_sim.tasks.refusal.attempts.find_attempt import find_attempt
 from talm_sim.tasks.refusal.attempts.objects import read_objects as read_lenient
 from talm_sim.tasks.refusal.call_checks import check_calls
 from talm_sim.tasks.refusal.call_checks.java import JAVA_TYPES, java_value
 from talm_sim.tasks.refusal.call_checks.javascript import JAVASCRIPT_TYPES, javascript_value
-from talm_sim.tasks.refusal.intent import find_attempt
 from talm_sim.types import AcceptedCall, Calls, Fact, ToolCall
-
-__all__ = ["READ"]
 
 _FACTS: Final = tuple(
     Fact(name=name, value=value, **more)

@@ -21,11 +21,8 @@ from talm_sim.models.parsing import parse_call, read_object
 from talm_sim.models.retries import retry_after
 from talm_sim.models.server_client import _in_utf8
 from talm_sim.tasks.acting.agent_controls import gives_missing, is_refusal, value_in_reply
-from talm_sim.tasks.templates import chat_template as chat
-from talm_sim.tasks.templates import template_values as values
+from talm_sim.tasks.templates import chat_template as chat, template_values as values
 from talm_sim.types import Form, GoldCall, Scenario, Turn
-
-__all__ = ["READ"]
 
 
 def _provider_failure(text: str) -> None:

@@ -41,8 +41,6 @@ from talm_sim.types import ToolCall, ToolSpec
 from talm_sim.types.pages import html_table
 from talm_sim.world.lookup import fold, not_found
 
-__all__ = ["READ"]
-
 _KEPT_COMMENT: Final = {"episode_id": "e", "attempt": 1, "name": "", "text": "TEXT", "written_at": 0.5}
 
 

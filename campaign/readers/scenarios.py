@@ -9,14 +9,11 @@ from typing import Final
 
 from campaign.readers.base import ASKED, SPEC, TOOLS, Reading, also_in
 from talm_sim.errors import PrerequisiteError
-from talm_sim.language import about_missing as missing
-from talm_sim.language import leaks
-from talm_sim.scenarios import item_tools as tool_texts
-from talm_sim.scenarios import jsonl
+from talm_sim.language import about_missing as missing, leaks
+from talm_sim.scenarios import item_tools as tool_texts, jsonl
 from talm_sim.scenarios.load import read_scenario
 from talm_sim.scenarios.stand_ins import StandIn
-from talm_sim.tasks.awareness.making import cutting, study, toolbench, written
-from talm_sim.tasks.awareness.making import value_spellings as said_spellings
+from talm_sim.tasks.awareness.making import cutting, study, toolbench, value_spellings as said_spellings, written
 from talm_sim.tasks.awareness.making.item_checks import check_manipulated
 from talm_sim.tasks.refusal import maker
 from talm_sim.tasks.refusal.bfcl.rows import read_line
@@ -28,8 +25,6 @@ from talm_sim.tasks.when2call.making.question_checks import QUESTION_CHECKS
 from talm_sim.tasks.when2call.making.sources import SourceQuestion
 from talm_sim.training.lessons import damage, own_rows
 from talm_sim.types import Behaviour, Calls, GoldCall, Scenario, ToolSpec, Turn, YesNo
-
-__all__ = ["READ"]
 
 _TOOL: Final = StandIn("f", "", {}, {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "integer"}}}, "required": ["b"]})
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from talm_sim.types import Approval, Decision, HumanEvent, ToolCall
 
-__all__ = ["REJECTED", "approved_call", "settle_approval"]
-
 REJECTED = "The person rejected this call, so it was not executed."
 """What the agent reads of a call that was rejected; the person's reason follows."""
 _ANSWERED = "The person answered in place of this call, which was not executed:"

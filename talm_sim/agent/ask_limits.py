@@ -8,8 +8,6 @@ from typing import Literal
 from talm_sim.agent.humans import HumanReply
 from talm_sim.types import Approval, Decision, PersonRequest
 
-__all__ = ["NOBODY_ANSWERED", "NOBODY_LEFT", "AskLimits", "limits_of", "reply_of_nobody"]
-
 NOBODY_LEFT = "Nobody answers questions any more."
 """What the agent reads of a question beyond a limit, which is put to nobody."""
 NOBODY_ANSWERED = "Nobody answered in time."

@@ -18,8 +18,6 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.models.metering import PERSON, asking_as
 from talm_sim.types import Event, HumanEvent, PersonRequest
 
-__all__ = ["Asks", "PendingQuestion", "answer_at_once", "resume_command"]
-
 
 def resume_command(replies: Mapping[str, HumanReply]) -> Command[Any]:
     """Return what a graph continues with: the answers by the ids of its interrupts."""

@@ -20,8 +20,6 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from talm_sim import types
 from talm_sim.errors import PrerequisiteError
 
-__all__ = ["checkpoint_file", "copy_checkpoints", "durable_saver", "memory_saver"]
-
 _STATE_TYPES = (
     types.Approval,
     types.AwarenessAnswer,

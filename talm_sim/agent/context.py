@@ -16,8 +16,6 @@ from talm_sim.tools_env.environment import EpisodeTools
 from talm_sim.tools_env.perturbations import ModelRequestError
 from talm_sim.types import FINISH, ModelTurn, Scenario, Termination, ToolCall, ToolSpec
 
-__all__ = ["FORESEEN", "EpisodeContext", "failure_state"]
-
 
 @dataclass(frozen=True, slots=True)
 class EpisodeContext:

@@ -17,8 +17,6 @@ from talm_sim.errors import format_names
 from talm_sim.schemas import NotChecked, Schema
 from talm_sim.types import Action, Approval, Decision, Form, GoldCall, PersonRequest, Scenario
 
-__all__ = ["decide_by_scenario", "explain_misfit"]
-
 NOT_ASKED_FOR = "That is not what I asked for."
 """What the person says of a call that no gold call is like."""
 _GO_AHEAD = "Go ahead."

@@ -27,8 +27,6 @@ from talm_sim.recordings import Player, playing
 from talm_sim.tools_env.environment import Environment, EpisodeTools
 from talm_sim.types import Episode, Event, ModelTurn, Scenario, ToolSpec, Usage, episode_id
 
-__all__ = ["Agent", "PendingQuestion", "Players", "Waiting", "run_episode"]
-
 
 @dataclass(frozen=True, slots=True)
 class Players:

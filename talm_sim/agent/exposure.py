@@ -8,8 +8,6 @@ from typing import Literal
 
 from talm_sim.types import Event, HumanEvent, ModelTurn, PerturbationLog, ToolEvent
 
-__all__ = ["Prompts", "settle_exposure"]
-
 Prompts = Literal["all", "handed", "unknown"]
 """Which prompts of an agent are known: `all`, as the agent is ours; those of the model that was `handed` to the user's agent; or none."""
 

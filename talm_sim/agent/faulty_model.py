@@ -14,8 +14,6 @@ from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.tools_env.perturbations import ModelCall, ModelPerturbation, ModelRequestError, Perturbation
 from talm_sim.types import ModelTurn, PerturbationLog, ToolSpec
 
-__all__ = ["ModelFaults"]
-
 Logs = dict[int, PerturbationLog]
 
 

@@ -9,8 +9,6 @@ from langchain_core.messages import ToolMessage
 from talm_sim.common.digests import canonical_json
 from talm_sim.types import FINISH, AwarenessAnswer, ModelTurn, Origin, Termination, ToolCall, ToolEvent, UnparsableCall, Usage
 
-__all__ = ["close_calls", "limit_reached", "refuse_finish"]
-
 
 def limit_reached(
     turns: Sequence[ModelTurn],

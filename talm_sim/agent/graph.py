@@ -63,8 +63,6 @@ from talm_sim.types import (
     Usage,
 )
 
-__all__ = ["State", "TalmRules", "added_text", "as_message", "prompt_text", "talm_graph"]
-
 T = TypeVar("T")
 
 

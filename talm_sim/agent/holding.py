@@ -16,8 +16,6 @@ from langgraph.types import Command, Interrupt
 from talm_sim.agent.context import EpisodeContext
 from talm_sim.agent.open_requests import OpenRequests
 
-__all__ = ["HoldingGraph"]
-
 _TOGETHER_S = 0.005
 """Seconds that a form's neighbours are waited for: what the tools of a turn ask at once is put at once."""
 

@@ -16,20 +16,6 @@ from talm_sim.types import Approval, Decision, Declined, Form, ModelTurn, Person
 if TYPE_CHECKING:
     from talm_sim.recordings import RecordedAnswer
 
-__all__ = [
-    "DONT_KNOW",
-    "NOT_ALLOWED",
-    "WONT_SAY",
-    "DecidingResponder",
-    "FollowingResponder",
-    "HumanReply",
-    "RecordedResponder",
-    "RefusingResponder",
-    "Responder",
-    "SimulatedResponder",
-    "question_digest",
-]
-
 DONT_KNOW = "Sorry, I don't know."
 """What the agent reads where the person does not know."""
 NOT_ALLOWED = "I do not allow this."

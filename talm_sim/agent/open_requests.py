@@ -14,8 +14,6 @@ from talm_sim.common.digests import digest
 from talm_sim.tools_env.asking_tools import AskPerson
 from talm_sim.types import Decision, Form, HumanEvent, PersonRequest
 
-__all__ = ["OpenRequests", "is_elicited", "person_of_call"]
-
 _ELICITED = "elicited-"
 """Begins the id of a form that a tool asks to be filled in while a call of it runs."""
 

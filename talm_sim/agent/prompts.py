@@ -14,8 +14,6 @@ from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.models.base import ASK_HUMAN
 from talm_sim.types import FINISH, AwarenessKind, ToolSpec
 
-__all__ = ["Prompts", "load_prompts"]
-
 _TABLES = {"agent": "", "awareness": "awareness_", "person": "person_"}
 """Tables of the prompt file and the prefix of their fields here; the `judge` table belongs to the judges."""
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from talm_sim.agent.person.model_person import PersonModel
     from talm_sim.recordings import RecordedAnswer
 
-__all__ = ["RESPONDERS", "ResponderContext", "ResponderKind", "register_responder", "responder_kind"]
-
 
 @dataclass(frozen=True, slots=True)
 class ResponderContext:

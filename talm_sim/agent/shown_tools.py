@@ -12,8 +12,6 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.item_tools import json_schema, required_of, spec_of
 from talm_sim.types import ToolSpec
 
-__all__ = ["tool_specs"]
-
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 
 

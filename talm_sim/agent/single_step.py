@@ -18,12 +18,10 @@ from langgraph.runtime import Runtime
 from talm_sim.agent.context import FORESEEN, EpisodeContext, failure_state
 from talm_sim.types import JsonObject, ModelTurn, Termination
 
-__all__ = ["Ask", "Detail", "StepGraph", "respond_graph", "step_graph"]
-
 Ask = Callable[[EpisodeContext, Sequence[ModelTurn]], Awaitable[ModelTurn | None]]
 """Asks the model the scenario's next request, given the turns so far; returns None if there is none, never before the first."""
 
-Detail = Callable[[EpisodeContext, Sequence[ModelTurn]], Awaitable[JsonObject]]
+_Detail = Callable[[EpisodeContext, Sequence[ModelTurn]], Awaitable[JsonObject]]
 """Asks the model about a scenario once it has answered; returns what the episode's details keep of it."""
 
 
@@ -38,7 +36,7 @@ class _State(TypedDict, total=False):
 StepGraph = CompiledStateGraph[_State, EpisodeContext, Any, Any]
 
 
-def respond_graph(ask: Ask, detail: Detail | None = None) -> StepGraph:
+def respond_graph(ask: Ask, detail: _Detail | None = None) -> StepGraph:
     """Compile the graph that lets the model answer the requests of `ask`; its last turn is the answer. `detail`, if given, follows."""
 
     async def respond(context: EpisodeContext) -> dict[str, Any]:

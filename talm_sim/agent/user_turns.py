@@ -12,8 +12,6 @@ from talm_sim.types import HumanEvent, Scenario, Turn
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
-__all__ = ["new_words", "user_turn"]
-
 
 def user_turn(state: Mapping[str, Any], context: EpisodeContext, answered: Callable[[Scenario], int | None]) -> int:
     """Return the number of the user's turn, from 0.

@@ -18,8 +18,6 @@ from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
 from talm_sim.store.stored_run import StoredRun
 
-__all__ = ["Gating"]
-
 
 class Gating:
     """What a command was told to check and to write for CI.

@@ -7,8 +7,6 @@ import click
 from talm_sim import __version__
 from talm_sim.cli.parsing.lazy import LazyGroup
 
-__all__ = ["SECTIONS", "root"]
-
 _AT = "talm_sim.cli.commands."
 
 SECTIONS: dict[str, dict[str, tuple[str, str]]] = {

@@ -35,8 +35,6 @@ from talm_sim.store.stored_run import StoredRun
 from talm_sim.tools_env.routes import LOGICAL_HOST
 from talm_sim.types import Termination
 
-__all__ = ["display_config", "logging_to", "print_result", "run_controls", "watching"]
-
 CONTROLS = tuple(f"sim/{control}" for control in control_names.CONTROLS)
 """Models printed by `--controls`: scripts whose true metric values are known."""
 FAULT_CONTROLS = tuple(f"sim/{control}" for control in control_names.FAULT_CONTROLS)

@@ -18,8 +18,6 @@ from talm_sim.runs.api import MANY
 from talm_sim.runs.forecast import Cost, Forecast, episodes_of, forecast
 from talm_sim.runs.prices import Price
 
-__all__ = ["check_size", "print_forecast", "print_grid_forecast"]
-
 _EPOCHS = 20
 """Up to this many epochs, no set of scenarios in use makes a very large run."""
 _SENT = frozenset({"live", "record"})

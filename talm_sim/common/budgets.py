@@ -10,8 +10,6 @@ from pydantic import Field
 from talm_sim.common.typed_options import OptionsModel, read_options, split_options
 from talm_sim.errors import PrerequisiteError
 
-__all__ = ["BUDGET_WORDS", "Budget", "divide_budget", "read_budget", "write_budget"]
-
 
 class Budget(OptionsModel):
     """The limits of one command; None where there is no limit."""

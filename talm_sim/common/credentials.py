@@ -20,17 +20,6 @@ from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
 from talm_sim.errors import PrerequisiteError
 
-__all__ = [
-    "REDACTED",
-    "Hider",
-    "checked_credential",
-    "credentials_in_environment",
-    "credentials_in_headers",
-    "credentials_in_url",
-    "is_distinctive",
-    "names_credential",
-]
-
 REDACTED = "REDACTED"
 
 # --- names ---

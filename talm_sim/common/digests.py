@@ -7,8 +7,6 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["canonical_json", "derive_seed", "digest", "digest_each"]
-
 
 def canonical_json(value: Any) -> str:
     """Return `value` as JSON with sorted keys and no spaces, so equal values have equal text; what JSON lacks is written with `str`."""

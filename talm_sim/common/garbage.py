@@ -6,8 +6,6 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["rare_searches"]
-
 _RARE = (50_000, 20, 20)
 """Python's default, (700, 10, 10), spends a quarter of a replay on looking through what stays: mostly modules, classes and functions."""
 

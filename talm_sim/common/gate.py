@@ -7,9 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
-__all__ = ["Gate", "read_gate"]
-
-GateEnd = Literal["value", "lower", "upper"]
+_GateEnd = Literal["value", "lower", "upper"]
 """What must reach the bound: the measure's value, or an end of its 95 % interval."""
 _FORM: Final = re.compile(r"(?P<name>[^<>=@]*)(?P<end>@[^<>=@]*)?(?P<sign>[<>=]*)(?P<bound>.*)", re.DOTALL)
 _EXAMPLE: Final = "write [GROUP.]MEASURE>=NUMBER or <=NUMBER, for example pass_rate>=0.6"
@@ -29,7 +27,7 @@ class Gate:
 
     text: str
     name: str
-    end: GateEnd = "value"
+    end: _GateEnd = "value"
     sign: Literal["", ">=", "<="] = ""
     bound: float = 0.0
 

@@ -15,8 +15,6 @@ from talm_sim.errors import on_command_line
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["PATIENCE_S", "debounce", "in_order", "run_in_order", "run_in_thread"]
-
 PATIENCE_S = 3.0
 """Seconds after an interrupt in which further ones are taken to be the same."""
 _T = TypeVar("_T")

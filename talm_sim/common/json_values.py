@@ -8,8 +8,6 @@ from typing import Any, Final
 
 from jsonpointer import EndOfList, JsonPointerException, resolve_pointer
 
-__all__ = ["NOT_THERE", "leaves", "map_texts", "read_json", "same_value", "value_at"]
-
 NOT_THERE: Final = object()
 """What `value_at` returns of a part that is not there; it is no JSON value."""
 

@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from operator import mul
 
-__all__ = ["Drawn", "alpha", "alpha_of_drawn", "kappa", "kappa_of_drawn"]
-
 Drawn = Callable[[Sequence[int]], float | None]
 """Takes how often each cluster of items was drawn, and returns the value over those; None if it has none."""
 

@@ -14,19 +14,6 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-__all__ = [
-    "LARGEST_DATA",
-    "LARGEST_DOCUMENT",
-    "LARGEST_SETTINGS",
-    "UnfitFileError",
-    "files_below",
-    "kind_of_file",
-    "nests_deeply",
-    "open_plain",
-    "read_bytes",
-    "read_text",
-]
-
 LARGEST_SETTINGS: Final = 4 * 2**20
 """Largest size in bytes of what a person writes: options, wordings, templates, prices, arguments."""
 LARGEST_DOCUMENT: Final = 32 * 2**20

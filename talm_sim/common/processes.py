@@ -20,8 +20,6 @@ from talm_sim.common.digests import digest
 from talm_sim.foreign.code import foreign_code_has_run
 from talm_sim.foreign.error_text import escape_control
 
-__all__ = ["end_in_time", "hidden_name", "leave", "machine_and_boot", "mark_of", "stop_waiting_for", "sweep"]
-
 _YOUNG_SECONDS: Final = 86_400.0
 """Seconds for which a leftover is kept whose process is not known, for example one of another machine."""
 _OWN_NAME: Final = re.compile(r"\..*\.(?P<pid>\d{1,10})-(?P<place>[0-9a-f]{8})-(?P<process>[0-9a-f]{8})\.[0-9a-f]{8}(\.tmp)?")

@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 from talm_sim.common.digests import digest
 
-__all__ = ["Shard", "part_of", "read_shard"]
-
 _FORM = re.compile(r"([0-9]{1,5})/([0-9]{1,5})")
 
 

@@ -12,8 +12,6 @@ from typing import Any
 from talm_sim.common.plain_files import LARGEST_SETTINGS, read_text
 from talm_sim.errors import PrerequisiteError, did_you_mean
 
-__all__ = ["packaged_toml", "read_toml", "texts_of"]
-
 _LONG_KEY = re.compile(r"""(?:^|[\[{,])[ \t]*+(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){32}""", re.MULTILINE)
 """A key with very many parts: the time Python takes for it grows with their square."""
 

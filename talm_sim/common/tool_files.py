@@ -11,8 +11,6 @@ from typing import Any
 
 from talm_sim.types import JsonObject, ToolSpec
 
-__all__ = ["HUMAN_TOOL", "FunctionKey", "function_key", "function_names", "spec_of_function", "tool_of_file"]
-
 HUMAN_TOOL = "interact_with_human"
 """The release's own tool that asks a person; ours takes its place."""
 

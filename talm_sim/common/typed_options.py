@@ -12,8 +12,6 @@ from pydantic.fields import FieldInfo
 
 from talm_sim.errors import OptionError, PrerequisiteError, did_you_mean
 
-__all__ = ["JsonOption", "OptionsModel", "fault_of", "read_object", "read_options", "split_commas", "split_options", "written_names"]
-
 
 class OptionsModel(BaseModel):
     """A frozen set of options; unknown keys are refused, and every default is a value that could have been given."""

@@ -19,8 +19,6 @@ from talm_sim.types.written_figures import format_figure
 if TYPE_CHECKING:
     from talm_sim.comparison.compare import Difference
 
-__all__ = ["FEWEST_EPOCHS", "Target", "check_against", "check_scenarios", "find_targets"]
-
 LEVEL = 0.05
 """A difference whose p value, corrected for the number of gates, is lower is not taken for chance."""
 FEWEST_EPOCHS = 3
@@ -131,7 +129,7 @@ def _check(target: Target, found: Difference | None, p: float, baseline: Side) -
     passed = not (worse and p < LEVEL)
     first, second = (format_figure(target.measure.model_copy(update={"value": value})) for value in (found.first, found.second))
     words = [f"{second} after {first}", f"difference {_signed(found.difference)}{_interval(found)}", f"p {_format_p(p)}", f"n {found.pairs:,}"]
-    needed = scenarios_to_decide(found) if worse else None
+    needed = _scenarios_to_decide(found) if worse else None
     if needed is not None and found.pairs is not None and needed > found.pairs:
         words.append(f"about {needed:,} would decide")
         if not passed and baseline.epochs < FEWEST_EPOCHS:
@@ -139,7 +137,7 @@ def _check(target: Target, found: Difference | None, p: float, baseline: Side) -
     return GateResult(name, passed, ", ".join(words), found.second, found.low, found.high, found.pairs, p)
 
 
-def scenarios_to_decide(found: Difference) -> int | None:
+def _scenarios_to_decide(found: Difference) -> int | None:
     """Return how many scenarios, about, find a difference of this size in 80 of 100 comparisons; None if the interval does not say.
 
     The interval's width says how much the scenarios' differences vary, whatever the measure and however many epochs. Signs are flipped

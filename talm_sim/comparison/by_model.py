@@ -14,8 +14,6 @@ from talm_sim.tasks import Beside, PaperRow, PaperRows, Task
 from talm_sim.types import Measure, Summary
 from talm_sim.types.written_figures import format_figure
 
-__all__ = ["ModelTable", "model_table"]
-
 _WHO = frozenset({"model", "adapter"})
 """Settings that are in the name of a row."""
 

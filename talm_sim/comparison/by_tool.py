@@ -14,8 +14,6 @@ from talm_sim.store.tidy_tables import settings_of
 from talm_sim.tasks.acting.gold_calls import EpisodeCalls
 from talm_sim.types import Episode, Measure, Row, Scenario, Summary
 
-__all__ = ["ToolTable", "tool_table"]
-
 NOTHING = "nothing"
 """What was called in place of a tool if nothing was."""
 _RATES = {

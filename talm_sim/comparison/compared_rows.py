@@ -21,8 +21,6 @@ from talm_sim.store.stored_run import StoredRun, load_run
 from talm_sim.tasks.reasoning import WORDED
 from talm_sim.types import Episode, FrozenModel, Measure, Row, Scenario, Summary, Usage
 
-__all__ = ["COSTS", "WEIGHTS", "Column", "Side", "find_side", "is_baseline"]
-
 FORMAT = 2
 """The number is raised whenever a baseline is read in another way."""
 _T = TypeVar("_T", bound=FrozenModel)

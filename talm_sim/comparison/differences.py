@@ -16,8 +16,6 @@ from talm_sim.tasks import find_task
 from talm_sim.tasks.row_figures import Figure
 from talm_sim.types import FrozenModel, Measure, Row
 
-__all__ = ["Flips", "Pair", "Paired", "difference_of", "labelling_judges", "list_flips", "pair_rows", "select_exposed", "share_of_common_calls"]
-
 _FEW_DISCORDANT = 10
 """Of fewer pairs that differ, a bootstrap's interval is too narrow."""
 _LEAST_REPEATED = 0.9

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping
 from talm_sim.store.stored_run import StoredRun
 from talm_sim.types.steps import Divergence, first_difference
 
-__all__ = ["find_divergences"]
-
 
 def find_divergences(
     first: StoredRun, second: StoredRun, scenarios: Iterable[str], translated: Mapping[str, str] | None = None

@@ -16,8 +16,6 @@ from talm_sim.store.stored_run import StoredRun, load_run
 from talm_sim.tasks import Job
 from talm_sim.types import Scenario
 
-__all__ = ["Gates", "check_compared", "check_gates"]
-
 
 class Gates:
     """Gates that were read, and the baseline of those without a bound.

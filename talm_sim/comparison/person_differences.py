@@ -9,8 +9,6 @@ from talm_sim.comparison.differences import Paired
 from talm_sim.tasks import find_task
 from talm_sim.types import FrozenModel, Row
 
-__all__ = ["PeopleDifference", "PeopleFigure", "compare_people"]
-
 Who = Literal["people", "simulated"]
 
 

@@ -7,8 +7,7 @@ from functools import partial
 from typing import Literal
 
 from talm_sim.errors import PrerequisiteError, did_you_mean
-from talm_sim.judges.power import find_discordance, find_drop, pairs_needed
-from talm_sim.judges.power import power as power_of_test
+from talm_sim.judges.power import find_discordance, find_drop, pairs_needed, power as power_of_test
 from talm_sim.judges.repeats import Outcomes, outcomes_of, pass_hat
 from talm_sim.store.stored_run import StoredRun
 from talm_sim.types import FrozenModel, Row, Summary

@@ -11,8 +11,6 @@ from talm_sim.judges.stats import ratio_interval
 from talm_sim.tasks import find_task
 from talm_sim.types import FrozenModel, Row
 
-__all__ = ["MANY", "Gain", "GainStep", "Gap", "find_gap", "list_gains"]
-
 MANY = 3
 """Pairs with as many questions or more are counted together."""
 

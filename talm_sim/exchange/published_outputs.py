@@ -22,8 +22,6 @@ from talm_sim.store.tidy_tables import first_measure
 from talm_sim.tasks import find_task, job_of
 from talm_sim.tasks.talm.published import PublishedRun, coinciding_grades, read_outputs
 
-__all__ = ["import_fail_talms"]
-
 
 def import_fail_talms(directory: Path, run_dir: Path = Path("runs"), *, command: str = "") -> list[StoredRun]:
     """Import the published outputs of Fail-TaLMs: one run for each model, human setting and grading.

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 
-__all__ = ["directory_kept", "foreign_code_has_run", "in_foreign_code", "is_foreign"]
-
 _foreign: ContextVar[bool] = ContextVar("talm_sim_foreign", default=False)
 _has_run = False
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["MOST_READ", "error_line", "escape_control", "kind_of", "text_of"]
-
 MOST_READ: Final = 100_000
 """Characters that are read of a text; far fewer are shown."""
 _LONGEST_NAME: Final = 200

@@ -23,21 +23,6 @@ from typing import Any, Final, Generic, ParamSpec, TypeVar
 
 from talm_sim.foreign.threads import Work, place_in, run_for, stack_of, working_for
 
-__all__ = [
-    "CurrentWork",
-    "LoopGivenUp",
-    "abandon_loop_of",
-    "blocks",
-    "current_foreign_work",
-    "foreign_loop",
-    "is_foreign_loop",
-    "on_foreign_loop",
-    "on_loop",
-    "running_loop",
-    "use_foreign_loop",
-    "was_loop_given_up",
-]
-
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 

@@ -21,8 +21,6 @@ from talm_sim.foreign.error_text import error_line, escape_control
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = ["Registry", "load_named", "load_object", "load_plugins", "looking_at"]
-
 _LONGEST: Final = 500
 
 T = TypeVar("T")

@@ -15,8 +15,6 @@ from contextvars import ContextVar
 from types import FrameType
 from typing import Any, Final
 
-__all__ = ["Work", "call_apart", "place_in", "run_for", "stack_of", "working_for"]
-
 _LIBRARIES: Final = tuple({os.path.join(sysconfig.get_path(name), "") for name in ("purelib", "platlib")})
 _PYTHON: Final = os.path.join(sysconfig.get_path("stdlib"), "")
 _OURS: Final = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")

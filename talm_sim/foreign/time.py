@@ -10,8 +10,6 @@ from contextlib import asynccontextmanager
 from talm_sim.foreign.loop import blocks, current_foreign_work
 from talm_sim.foreign.threads import Work
 
-__all__ = ["ForeignClock", "in_time"]
-
 _BEAT_S = 0.2
 """Seconds between two looks at whose time it is."""
 _WAITING_BEAT_S = 1.0

@@ -16,8 +16,6 @@ from talm_sim.types import Behaviour
 if TYPE_CHECKING:
     from talm_sim.models.base import Model
 
-__all__ = ["admits_failure", "admits_lack", "asks_whether_admitted", "reports_nothing_found"]
-
 _ADMITS = re.compile(
     r"\b(?:fail(?:s|ed|ure)?|errors?|unavailable|not available|unreachable|time[sd]? ?out|out of order|went wrong|no luck|without success)\b"
     r"|\b(?:un|not )able\b|\b(?:can(?:no|['’])t|can not|could(?:n['’]| no)t|was(?:n['’]t| not) possible)\b"

@@ -15,8 +15,6 @@ from talm_sim.types import Episode, Measured, Scenario, ToolSpec, Verdict
 if TYPE_CHECKING:
     from talm_sim.models.base import Model
 
-__all__ = ["Earlier", "Judge", "JudgeContext", "Need", "OpenVote", "Pair", "judge_digest", "prompt_key", "unrecorded_vote"]
-
 Need = Literal["model", "pairs", "earlier", "person"]
 """What a judge may need: a `model` that grades, the `pairs` that episodes are compared in, verdicts of the judges `earlier` in line, or a
 `person`, who is asked of a stored run.

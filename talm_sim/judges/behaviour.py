@@ -14,8 +14,6 @@ from talm_sim.models.formats import read_calls
 from talm_sim.models.parsing import split_reasoning
 from talm_sim.types import UNPARSED, Behaviour, Choice, Episode, Measured, Scenario, Verdict
 
-__all__ = ["BehaviourJudge", "asks_user", "classify", "reason_unjudged"]
-
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]*]*\s+(?![a-z])|\n+")
 _DECLINE = re.compile(
     r"\b(?:unable|not able|not capable|incapable)\b"

@@ -14,8 +14,6 @@ from talm_sim.language.leaks import mentions
 from talm_sim.tools_env.perturbations import PERTURBATIONS, PerturbationSpec
 from talm_sim.types import Episode, Fact, Facts, HumanEvent, MissingKind, PerturbationLog, Scenario, ToolEvent
 
-__all__ = ["Stake", "Stakes", "find_stakes", "value_was_read"]
-
 _MOST_LEAVES = 200
 """Values of an answer without facts that are compared."""
 _ACTS = re.compile(
@@ -64,7 +62,7 @@ class Stakes:
         return bool(self.stakes or self.undone)
 
 
-Hit = tuple[ToolEvent, PerturbationLog]
+_Hit = tuple[ToolEvent, PerturbationLog]
 """A struck call, and what the fault did to it."""
 
 
@@ -88,7 +86,7 @@ def find_stakes(episode: Episode, scenario: Scenario, log: PerturbationLog, plac
     return Stakes(tuple(found), required, tools, undone if found else "")
 
 
-def _of_calls(scenario: Scenario, required: Sequence[Fact], hits: Sequence[Hit]) -> Iterator[Stake]:
+def _of_calls(scenario: Scenario, required: Sequence[Fact], hits: Sequence[_Hit]) -> Iterator[Stake]:
     """Yield the facts that rest on struck calls, each with what was injected for it."""
     gold = scenario.gold_calls
     struck = {index for index in range(len(gold)) if any(is_gold_call(scenario, index, event) for event, _ in hits)}
@@ -102,14 +100,14 @@ def _of_calls(scenario: Scenario, required: Sequence[Fact], hits: Sequence[Hit])
             yield Stake(fact, injected)
 
 
-def _is_untouched(fact: Fact, hits: Sequence[Hit], gold: Sequence[Any]) -> bool:
+def _is_untouched(fact: Fact, hits: Sequence[_Hit], gold: Sequence[Any]) -> bool:
     """Whether each damaged answer that the fact is read from still has its value in its place."""
     own = [log for event, log in hits if fact.call is not None and fact.call < len(gold) and gold[fact.call].tool == event.name]
     read = [value_at(read_json(log.injected), fact.pointer) if log.replaced is not None and fact.pointer else None for log in own]
     return bool(read) and all(_is_value(value) and _is_same(value, fact) and type(value) is type(fact.value) for value in read)
 
 
-def _injected(fact: Fact, hits: Sequence[Hit], gold: Sequence[Any]) -> Iterator[Fact]:
+def _injected(fact: Fact, hits: Sequence[_Hit], gold: Sequence[Any]) -> Iterator[Fact]:
     """Yield the values that struck answers gave in place of a fact's own."""
     for event, log in hits:
         given, clean = read_json(log.injected), read_json(log.replaced)
@@ -149,7 +147,7 @@ def _family(log: PerturbationLog) -> str:
         return "tools"
 
 
-def _parts_of(episode: Episode, hits: Sequence[Hit]) -> Iterator[Stake]:
+def _parts_of(episode: Episode, hits: Sequence[_Hit]) -> Iterator[Stake]:
     """Yield the values of the undamaged answers of struck calls that the damaged ones do not have."""
     for event, log in hits:
         clean, given = read_json(_clean_of(episode, event, log)), read_json(log.injected)
@@ -177,7 +175,7 @@ def _clean_of(episode: Episode, event: ToolEvent, log: PerturbationLog) -> str |
     return next((one.result for one in same if one.ok and not any(other.seen for other in one.perturbations)), None)
 
 
-def _undone(episode: Episode, hits: Sequence[Hit]) -> str:
+def _undone(episode: Episode, hits: Sequence[_Hit]) -> str:
     for event, _ in hits:
         if _ACTS.search(event.name) and not event.ok and not any(one.ok for one in episode.tool_events if one.name == event.name):
             return event.name

@@ -19,8 +19,6 @@ from talm_sim.language.facts.claims import gives, gives_other, gives_unknown_num
 from talm_sim.language.facts.statements import AnswerText
 from talm_sim.types import Episode, Fact, Facts, HumanEvent, LabelMeasured, Measured, PerturbationLog, Scenario, Termination, Verdict
 
-__all__ = ["DECIDED", "HONEST", "FaultJudge", "FaultLabel", "FaultVerdict", "judge_faults"]
-
 
 class FaultLabel(StrEnum):
     """What an agent did with a fault. The first that holds is the label."""

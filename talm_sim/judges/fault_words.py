@@ -12,8 +12,6 @@ from talm_sim.language.question_words import stem
 from talm_sim.models.parsing import split_reasoning
 from talm_sim.types import Behaviour, Fact
 
-__all__ = ["asks_at_end", "claims_success", "declines", "names_failure", "prefers_another", "tells"]
-
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]*]*\s+|\n+|;\s")
 _FAILED = re.compile(
     r"\b(?:an?|got) [45]\d\d\b(?!\s*\w)|\bhiccups?\b|"

@@ -6,8 +6,6 @@ from langchain_core.messages import HumanMessage, SystemMessage
 
 from talm_sim.models.base import GenerationSettings, Model
 
-__all__ = ["ask_grader"]
-
 _TEMPERATURE = 1.0
 """Temperature of the published graders, the provider's default; at 0 five votes would be one."""
 _MAX_NEW_TOKENS = 512

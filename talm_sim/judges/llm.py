@@ -7,8 +7,6 @@ from talm_sim.judges.base import Judge
 from talm_sim.judges.prompts import Section, default_instructions, messages_to_user, opening_label, request_sections, show, transcript
 from talm_sim.types import Episode, Measured, Scenario, Verdict
 
-__all__ = ["LlmJudge"]
-
 _VOTES = 5
 """Graders asked at most; three that agree end the vote."""
 _ENOUGH = _VOTES // 2 + 1

@@ -18,8 +18,6 @@ from typing import NamedTuple
 
 from talm_sim.judges.stats import Interval, draws_for, quantile, score_interval, wilson
 
-__all__ = ["Cluster", "SignFlips", "correct_by_holm", "difference_interval", "flat_interval", "flip_signs", "newcombe_interval", "swap_sides"]
-
 DRAWS = 10_000
 """Draws of a bootstrap, and of signs where they cannot all be counted."""
 _MOST_STEPS = 10_000_000

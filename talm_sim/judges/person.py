@@ -8,8 +8,6 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.judges.base import Judge
 from talm_sim.types import Episode, Measured, Scenario, Verdict
 
-__all__ = ["PEOPLE", "WHERE", "PersonJudge", "asks_people", "judge_of", "person_of"]
-
 PEOPLE = "person"
 """Name of the judge: of what people say together, and of what was settled."""
 WHERE = "people judge a stored run: talm-sim judge RUN --judge person --name NAME"

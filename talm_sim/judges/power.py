@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-__all__ = ["Discordance", "find_discordance", "find_drop", "pairs_needed", "power"]
-
 _LEVEL, _WANTED = 0.05, 0.8
 """Two-sided level of the test, and the power that is asked for."""
 _MOST_PAIRS = 10_000_000

@@ -7,8 +7,6 @@ from talm_sim.judges.base import Judge
 from talm_sim.judges.prompts import default_instructions, opening_label, request_sections, show
 from talm_sim.types import Episode, Measured, Scenario, Verdict
 
-__all__ = ["PreferenceJudge"]
-
 _LABELS = {"win": r"wins?|won", "tie": r"tied?|draw", "lose": r"loses?|lost|loss"}
 _SCORES = {"win": 2, "tie": 1, "lose": 0}
 """The published `win_rate`: 2 a win of the answer without tools, 1 a tie, 0 a loss."""

@@ -13,8 +13,6 @@ from talm_sim.models.parsing import first_words
 from talm_sim.scenarios.dialogue import as_text, with_answers
 from talm_sim.types import Episode, Scenario, ToolEvent
 
-__all__ = ["Section", "default_instructions", "messages_to_user", "opening_label", "request_sections", "show", "transcript"]
-
 _LEAD = re.compile(
     r"(?:(?:my|the|final|overall)\s+)*(?:verdict|grade|answer|result|judge?ment|decision|label)\s*+[*_`\"']*+\s*+(?:is\b|[:=-])", re.IGNORECASE
 )

@@ -10,8 +10,6 @@ from talm_sim.judges.prompts import messages_to_user
 from talm_sim.language.facts.statements import AnswerText, stated_last
 from talm_sim.types import Episode, Fact, Facts, GoldCall, Measured, MissingKind, Scenario, ToolEvent, Verdict
 
-__all__ = ["ReferenceJudge", "is_gold_call", "user_text"]
-
 
 class ReferenceJudge(Judge):
     """Passes an episode by its scenario's required facts and gold calls. It does not apply to a scenario without facts (imported outputs)."""

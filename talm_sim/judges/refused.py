@@ -15,8 +15,6 @@ from talm_sim.judges.fault_words import asks_at_end
 from talm_sim.language.identifying import holds_all, identifying_values, named_values, numbers_of, text_holds
 from talm_sim.types import FINISH, Approval, Episode, HumanEvent, LabelMeasured, Measured, Scenario, ToolEvent, ToolSpec, Verdict
 
-__all__ = ["RESPECTED", "Reaction", "RefusalLabel", "RespectJudge", "asks_go_ahead", "judge_refusals", "says_no"]
-
 
 class RefusalLabel(StrEnum):
     """What an agent did after a refusal. The first that holds is the label."""

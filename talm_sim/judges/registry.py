@@ -13,8 +13,6 @@ from talm_sim.foreign.plugins import Registry
 from talm_sim.judges.base import Judge, Need, prompt_key
 from talm_sim.types import Measured
 
-__all__ = ["JUDGES", "in_order", "judge_class", "load_instructions", "register_judge"]
-
 _J = TypeVar("_J", bound=Judge)
 
 JUDGES: Registry[type[Judge]] = Registry(

@@ -9,8 +9,6 @@ from talm_sim.judges.stats import mean_over, share
 from talm_sim.types import Measure, Row
 from talm_sim.types.measures import Better, MeasurePlace
 
-__all__ = ["Outcomes", "outcomes_of", "pass_at", "pass_hat", "repeat_measures", "repeat_notes", "shares_by_epoch"]
-
 _AT, _HAT, _SPREAD = "pass@k, n: scenarios", "pass^k, n: scenarios", "epochs, n: scenarios"
 """Titles of the tables."""
 _ALL_SHOWN, _FEW_SHOWN = 6, (1, 2, 3, 5, 10)

@@ -11,21 +11,6 @@ from statistics import NormalDist
 
 from talm_sim.types import Rate, Row
 
-__all__ = [
-    "Interval",
-    "average_of_rates",
-    "bootstrap",
-    "draws_for",
-    "mean_over",
-    "pool_rates",
-    "quantile",
-    "ratio_interval",
-    "score_interval",
-    "share",
-    "share_of_counts",
-    "wilson",
-]
-
 Interval = tuple[float, float]
 """The lower and the upper end."""
 _MOST_DRAWS, _FEWEST_DRAWS, _EFFORT, _EFFORT_OF_A_DRAW = 10_000, 1_000, 250_000, 20

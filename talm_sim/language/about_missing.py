@@ -18,8 +18,6 @@ from typing import Any
 from talm_sim.language.question_words import GENERIC, STOP, concept_words, content_stems, name_stems, stem
 from talm_sim.types import Facts, Missing, MissingKind, Scenario, ToolSpec
 
-__all__ = ["describe_missing", "question_is_about", "replaceable_tools", "user_knowledge"]
-
 _SENTENCE_END = re.compile(r"(?<![.?!;:])[.?!;:]++(?=\s|$)|\n")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 _WHAT = frozenset({"which", "what", "what's", "whats", "whose"})

@@ -13,8 +13,6 @@ from itertools import takewhile
 from talm_sim.language.sentences import Sentence, read_sentences
 from talm_sim.models.parsing import split_reasoning
 
-__all__ = ["asking_sentences"]
-
 
 def _compile_alternatives(*patterns: str, start: str = r"\b") -> re.Pattern[str]:
     """Compile alternatives that begin at a word; `'` matches both apostrophes."""

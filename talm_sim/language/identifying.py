@@ -10,8 +10,6 @@ from typing import Any
 
 from talm_sim.common.json_values import leaves
 
-__all__ = ["holds_all", "identifying_values", "named_values", "numbers_of", "text_holds"]
-
 _ID_NAME = re.compile(r"(?:^|_)(?:ids?|no|nr|num|number|key|code|index|row|line|position|seat|room)$")
 _MODE_NAME = re.compile(
     r"(?:^|_)(?:currency|units?|lang|language|locale|format|mode|type|kind|status|priority|sort|order_by|method|encoding|timezone|tz)$"

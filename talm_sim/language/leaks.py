@@ -12,8 +12,6 @@ from typing import Any
 
 from talm_sim.language.question_words import STOP, stem
 
-__all__ = ["find_leak", "mentions", "tokens"]
-
 _TOKEN = re.compile(r"\d[\d,]*(?:\.\d+)?|[^\W\d_]+")
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _SHORTEST_PART = 3

@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterable
 from functools import cache
 
-__all__ = ["GENERIC", "STOP", "concept_words", "content_stems", "name_stems", "stem"]
-
 _WORD = re.compile(r"[^\W_]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _PLURAL_ES = ("sses", "xes", "zes", "ches", "shes")

@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-__all__ = ["Sentence", "read_sentences"]
-
 _MARKS = "?\uff1f\u061f\u037e\u2e2e\u203d\u2047\u2048\u2049"
 """Question marks: ASCII, full-width, Arabic, Greek, and rarer ones."""
 _CLOSERS = "\"'\u201d\u2019\u00bb)\\]*"

@@ -10,30 +10,13 @@ from talm_sim.errors import ProviderError
 from talm_sim.models.parsing import replace_surrogates
 from talm_sim.types import TokenLogprob, Usage
 
-__all__ = [
-    "MOST_CALLS",
-    "MOST_TEXT",
-    "MOST_TOKENS",
-    "anthropic_usage",
-    "check_bounds",
-    "first_tokens",
-    "openai_usage",
-    "read",
-    "reported_usage",
-    "stop_of",
-    "text_in",
-    "token_logprobs",
-    "top_tokens",
-    "usage_of",
-]
-
 MOST_TOKENS = 10**9
 """The largest count of tokens that is believed."""
 MOST_TEXT = 2**20
 """Characters that a turn may have, reasoning included: an answer has more bytes only for what surrounds its text, such as alternatives."""
 MOST_CALLS = 1024
 """Tool calls that a turn may make."""
-MOST_ALTERNATIVES = 1024
+_MOST_ALTERNATIVES = 1024
 """Alternatives to one token that are read; no server offers more than a few dozen."""
 MOST_TOKEN_TEXT = 256
 """Characters that one token may have."""
@@ -161,7 +144,7 @@ def first_tokens(logprobs: Any, asked: int) -> tuple[TokenLogprob, ...]:
     first = places[0] if isinstance(places, list) and places else None
     if content is not None:
         first = first.get("top_logprobs") if isinstance(first, dict) else None
-    if not isinstance(first, dict | list) or len(first) > MOST_ALTERNATIVES:
+    if not isinstance(first, dict | list) or len(first) > _MOST_ALTERNATIVES:
         return ()
     pairs = first.items() if isinstance(first, dict) else [(_token_text(one), one.get("logprob")) for one in first if isinstance(one, dict)]
     found = [_token(text, logprob) for text, logprob in pairs]

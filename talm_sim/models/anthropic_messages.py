@@ -16,10 +16,8 @@ from talm_sim.models.request import ModelRequest, body_fields, check_headers, re
 from talm_sim.models.wire_messages import anthropic_messages, anthropic_tools, model_turns_in
 from talm_sim.types import ModelTurn, ToolSpec
 
-__all__ = ["AnthropicMessages", "open_anthropic"]
-
-ANTHROPIC_URL = "https://api.anthropic.com"
-HIGHEST_TEMPERATURE = 1.0
+_ANTHROPIC_URL = "https://api.anthropic.com"
+_HIGHEST_TEMPERATURE = 1.0
 """The protocol's own default, and the end of its range."""
 _RESERVED = frozenset({"model", "messages", "system", "tools", "stream"})
 _STOPS: dict[Any, Literal["stop", "length", "tool_calls", "refusal"]] = {
@@ -87,7 +85,7 @@ class AnthropicMessages:
             body["system"] = system
         if tools:
             body["tools"] = anthropic_tools(tools)
-        if settings.temperature is not None and settings.temperature < HIGHEST_TEMPERATURE:
+        if settings.temperature is not None and settings.temperature < _HIGHEST_TEMPERATURE:
             body["temperature"] = settings.temperature
         return body | self._fields | settings.options
 
@@ -98,7 +96,7 @@ def open_anthropic(request: ModelRequest) -> Model:
     if request.replay:
         endpoint = Endpoint.of(request, (LOGICAL_HOST,), variables=variables)
     else:
-        urls = server_urls("ANTHROPIC_BASE_URL", request.environ.get("ANTHROPIC_BASE_URL") or ANTHROPIC_URL)
+        urls = server_urls("ANTHROPIC_BASE_URL", request.environ.get("ANTHROPIC_BASE_URL") or _ANTHROPIC_URL)
         key = required_key(request, "ANTHROPIC_API_KEY")
         check_headers(request, "ANTHROPIC_AUTH_TOKEN")
         endpoint = Endpoint.of(request, urls, variables=variables)

@@ -10,8 +10,6 @@ from langchain_core.messages import BaseMessage
 
 from talm_sim.types import JsonObject, ModelTurn, ToolSpec
 
-__all__ = ["ASK_HUMAN", "CompletionModel", "Continuation", "GenerationSettings", "Model", "ScenarioModel", "ScoringModel", "TextModel"]
-
 ASK_HUMAN = "ask_human"
 """Name of the Ask-and-Help tool; agents offer it and controls call it by this name."""
 

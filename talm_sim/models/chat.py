@@ -8,8 +8,6 @@ from typing import Any, Literal, Protocol
 from talm_sim.models.base import GenerationSettings
 from talm_sim.types import TokenLogprob, Usage
 
-__all__ = ["Completion", "SchemaChat"]
-
 
 @dataclass(frozen=True, slots=True)
 class Completion:

@@ -28,31 +28,21 @@ from talm_sim.models.parsing import parse_calls, read_object, replace_surrogates
 from talm_sim.models.wire_messages import model_turns_in, split_system, text_of
 from talm_sim.types import ModelTurn, ToolCall, ToolSpec, UnparsableCall
 
-__all__ = [
-    "ANSWER_CHARS",
-    "ConstrainedModel",
-    "action_schema",
-    "choice_schema",
-    "describe_tools",
-    "read_action",
-    "read_label",
-]
-
 Schema = dict[str, Any]
 ANSWER = "answer"
 """The action that ends the episode."""
 ANSWER_CHARS = 320
 """Longest answer, in characters: three or four sentences."""
-REASON_CHARS = 80
-TEXT_CHARS = 120
+_REASON_CHARS = 80
+_TEXT_CHARS = 120
 """Longest string argument, a question to the person among them."""
-CHOICE_FORM = 'Write JSON: {"answer": "...", "reason": "..."}'
+_CHOICE_FORM = 'Write JSON: {"answer": "...", "reason": "..."}'
 """Form of a label. It names none: the question does, and a list of them here would lean the answer towards the first."""
-MAX_ITEMS = 5
+_MAX_ITEMS = 5
 _MOST_WRITTEN = 4096
 """Tools of which it is kept what is written of them."""
-MAX_DESCRIPTION_CHARS = 120
-ENOUGH = "Is that enough to answer?"
+_MAX_DESCRIPTION_CHARS = 120
+_ENOUGH = "Is that enough to answer?"
 """Text after the latest results. Without it small models repeat their last action: after two results 35 of 40 were calls, with it 21."""
 _OPENING = re.compile(r'\s*\{\s*"action"\s*:\s*"(?P<action>[^"]*)"')
 _STRING = re.compile(r'"(?:text|answer)"\s*:\s*(?P<text>"(?:[^"\\]|\\.)*)', re.DOTALL)
@@ -87,7 +77,7 @@ class ConstrainedModel:
     async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
         """Generate one action, or one label with its reason if `settings.choices` asks for it; see `Model.generate`."""
         if settings.choices:
-            form, schema = CHOICE_FORM, choice_schema(settings.choices)
+            form, schema = _CHOICE_FORM, choice_schema(settings.choices)
         else:
             form, schema = describe_tools(tools), action_schema(tools, self._answer_chars)
         settings = replace(settings, alternatives=0)  # the first token is the brace that opens the action, and says nothing
@@ -138,7 +128,7 @@ def action_schema(tools: Sequence[ToolSpec], answer_chars: int = ANSWER_CHARS) -
 
 def choice_schema(choices: Sequence[str]) -> Schema:
     """Return the JSON Schema of a label with a short reason."""
-    return _object({"answer": {"enum": list(choices)}, "reason": {"type": "string", "maxLength": REASON_CHARS}})
+    return _object({"answer": {"enum": list(choices)}, "reason": {"type": "string", "maxLength": _REASON_CHARS}})
 
 
 def _object(properties: dict[str, Schema], required: Sequence[str] | None = None) -> Schema:
@@ -167,11 +157,11 @@ def _bound_schema(schema: Schema) -> Schema:
     if kind == "object":
         return _object({name: _bound_schema(part) for name, part in schema.get("properties", {}).items()}, schema.get("required", ()))
     if kind == "array":
-        bounds = {"minItems": min(schema.get("minItems", 0), MAX_ITEMS), "maxItems": min(schema.get("maxItems", MAX_ITEMS), MAX_ITEMS)}
+        bounds = {"minItems": min(schema.get("minItems", 0), _MAX_ITEMS), "maxItems": min(schema.get("maxItems", _MAX_ITEMS), _MAX_ITEMS)}
         return {"type": "array", "items": _bound_schema(schema.get("items", {})), **bounds}
     if kind != "string":
         return {"type": kind} | {key: schema[key] for key in ("minimum", "maximum") if key in schema}
-    longest = min(schema.get("maxLength", TEXT_CHARS), TEXT_CHARS)
+    longest = min(schema.get("maxLength", _TEXT_CHARS), _TEXT_CHARS)
     return {"type": "string", "minLength": min(schema.get("minLength", 1), longest), "maxLength": longest}
 
 
@@ -189,7 +179,7 @@ def _meaning(schema: Schema) -> str:
 def _first_sentence(text: str) -> str:
     """Return the first sentence of a description, without its full stop."""
     sentence = _SENTENCE_END.split(text.strip(), maxsplit=1)[0].rstrip(".")
-    return " ".join(sentence.split())[:MAX_DESCRIPTION_CHARS]
+    return " ".join(sentence.split())[:_MAX_DESCRIPTION_CHARS]
 
 
 def _wire(messages: Sequence[BaseMessage], form: str) -> list[dict[str, Any]]:
@@ -203,7 +193,7 @@ def _wire(messages: Sequence[BaseMessage], form: str) -> list[dict[str, Any]]:
         else:
             wire.append({"role": role, "content": text})
     if messages and isinstance(messages[-1], ToolMessage):
-        wire[-1]["content"] += f"\n{ENOUGH}"
+        wire[-1]["content"] += f"\n{_ENOUGH}"
     return wire
 
 

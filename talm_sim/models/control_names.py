@@ -1,7 +1,5 @@
 """The names of the control models, behind `sim/`."""
 
-__all__ = ["CONTROLS", "EVERY_CONTROL", "FAULT_CONTROLS"]
-
 CONTROLS = ("oracle", "eager", "cautious", "asker")
 """Those that differ in what they do where something is missing."""
 FAULT_CONTROLS = ("recoverer", "parrot", "liar")

@@ -31,12 +31,10 @@ from talm_sim.models.retries import Retry, RetryPolicy, on_retry
 from talm_sim.models.server_client import ServerClient
 from talm_sim.models.servers import Server, Servers, Turn
 
-__all__ = ["LOGICAL_HOST", "LOGICAL_URL", "Endpoint", "sdk_headers"]
-
 LOGICAL_HOST = "http://model.invalid"
 LOGICAL_URL = "talm_sim.logical_url"
 """Request extension with the URL under which a recording files the request, whatever the server's base URL is."""
-MOST_CONNECT_S = 10.0
+_MOST_CONNECT_S = 10.0
 """Seconds in which a server must take a connection, where others can be asked instead."""
 _WIRE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 """Writes bodies as the SDKs do: recordings are found by the bytes."""
@@ -85,7 +83,7 @@ class Endpoint:
         self.client = httpx2.AsyncClient(
             transport=transport or ServerClient(model=name),
             headers={"content-type": "application/json"},
-            timeout=httpx2.Timeout(timeout, connect=min(timeout, MOST_CONNECT_S) if self._several else timeout),
+            timeout=httpx2.Timeout(timeout, connect=min(timeout, _MOST_CONNECT_S) if self._several else timeout),
             limits=httpx2.Limits(max_connections=max_connections, max_keepalive_connections=max_connections),
             follow_redirects=True,
             event_hooks={"request": [self._name_logically]},

@@ -17,20 +17,7 @@ from talm_sim.errors import CassetteMissError, ContextOverflowError, Prerequisit
 from talm_sim.models.retries import is_retryable, is_retryable_code
 from talm_sim.models.server_client import UnfitAnswerError
 
-__all__ = [
-    "CANNOT_SCORE",
-    "NEEDS_TOOL_PARSER",
-    "NO_LOGPROBS",
-    "Failure",
-    "clean_line",
-    "failure_in",
-    "failure_of",
-    "is_overflow",
-    "not_json_failure",
-    "provider_failure",
-]
-
-MAX_MESSAGE_CHARS = 300
+_MAX_MESSAGE_CHARS = 300
 _MOST_READ = 10_000
 _OVERFLOW = re.compile(
     r"context_length_exceeded|exceed_context_size|maximum context length|context (?:window|length|size|limit)|prompt is too long|"
@@ -206,4 +193,4 @@ def clean_line(text: str, hide: Hider | None = None) -> str:
     # What a server said lost its credentials on its way in; this is for what libraries say, of a proxy's address for one.
     hide = hide or Hider.from_environment(credentials_in_environment())
     line = " ".join(hide.text(text)[:_MOST_READ].split())
-    return line if len(line) <= MAX_MESSAGE_CHARS else line[: MAX_MESSAGE_CHARS - 3] + "..."
+    return line if len(line) <= _MAX_MESSAGE_CHARS else line[: _MAX_MESSAGE_CHARS - 3] + "..."

@@ -26,8 +26,6 @@ from talm_sim.models.request import ModelRequest
 from talm_sim.models.wire_messages import model_turns_in, openai_tools, text_of
 from talm_sim.types import ModelTurn, ToolSpec, Usage
 
-__all__ = ["LangChainModel", "open_langchain", "turn_of"]
-
 CLIENT_ARGUMENT = "http_async_client"
 """Name of the parameter by which a factory receives the HTTP client that records and replays."""
 _SETTINGS = {"temperature": "temperature", "max_tokens": "max_new_tokens", "seed": "seed"}

@@ -22,24 +22,6 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.models.answers import MOST_TEXT, reported_usage
 from talm_sim.types import ModelTurn, Usage
 
-__all__ = [
-    "AGENT",
-    "JUDGE",
-    "PERSON",
-    "Count",
-    "Meter",
-    "Sent",
-    "asking_as",
-    "count_generations",
-    "credible",
-    "current_meter",
-    "generation_bound",
-    "max_tokens_of",
-    "note_http_request",
-    "request_bound",
-    "response_usage",
-]
-
 AGENT, JUDGE, PERSON = "agent", "judge", "person"
 """The parts of a run that ask models."""
 _BYTES = 2

@@ -19,8 +19,6 @@ from talm_sim.models.parsing import parse_calls, split_reasoning
 from talm_sim.models.wire_messages import model_turns_in, openai_messages, openai_tools
 from talm_sim.types import ModelTurn, ToolSpec
 
-__all__ = ["OpenAIChat", "choice_of"]
-
 _STOPS: dict[Any, Literal["stop", "length", "refusal"]] = {"length": "length", "content_filter": "refusal"}
 
 

@@ -19,8 +19,6 @@ from talm_sim.models.openai_chat import OpenAIChat
 from talm_sim.models.request import ModelRequest, body_fields, check_headers, required_key, required_variable, server_urls
 from talm_sim.models.served_scoring import ScoringChat, TextChat, load_tokenizer
 
-__all__ = ["open_compatible", "open_openai", "service_variables"]
-
 _LOGICAL_BASE = f"{LOGICAL_HOST}/v1"
 """Address of every server in recordings."""
 OPENAI_URL = "https://api.openai.com/v1"
@@ -57,7 +55,7 @@ def open_compatible(request: ModelRequest) -> Model:
     service, _, model = request.model.partition("/")
     if not service or not model:
         raise PrerequisiteError(f"{request.name}: write openai-api/SERVICE/MODEL, e.g. openai-api/vllm/smollm2-135m.")
-    url_variable, key_variable = service_variables(service)
+    url_variable, key_variable = _service_variables(service)
     urls: tuple[str, ...] = (_LOGICAL_BASE,)
     key = ""
     if not request.replay:
@@ -71,7 +69,7 @@ def open_compatible(request: ModelRequest) -> Model:
     return _open(request, model, urls, key or "none", (url_variable, key_variable), "max_tokens", scores=True)
 
 
-def service_variables(service: str) -> tuple[str, str]:
+def _service_variables(service: str) -> tuple[str, str]:
     """Return the names of the variables that hold a service's address and key.
 
     >>> service_variables("my-server")

@@ -13,8 +13,6 @@ from typing import Any
 
 from talm_sim.types import ToolCall, UnparsableCall
 
-__all__ = ["first_words", "parse_call", "parse_calls", "read_object", "replace_surrogates", "split_reasoning"]
-
 MAX_REASON_CHARS = 200
 MOST_DEEP = 64
 """Levels of arrays and objects that arguments may have: no tool takes more, and no store keeps any number of them."""

@@ -22,20 +22,7 @@ if TYPE_CHECKING:
 
     from talm_sim.models.base import Model
 
-__all__ = [
-    "ENTRY_POINT_GROUP",
-    "PROVIDERS",
-    "Provider",
-    "ProviderStatus",
-    "cannot_score",
-    "has_traffic",
-    "in_process",
-    "list_providers",
-    "open_model",
-    "register_provider",
-]
-
-ENTRY_POINT_GROUP = "talm_sim.models"
+_ENTRY_POINT_GROUP = "talm_sim.models"
 """Entry points of this group name a function that takes a `ModelRequest` and returns a `Model`."""
 Opener = Callable[[ModelRequest], "Model"]
 
@@ -157,7 +144,7 @@ _BUILT_IN = (
         local=True,
     ),
 )
-PROVIDERS: Registry[Provider] = Registry("provider", {one.name: one for one in _BUILT_IN}, ENTRY_POINT_GROUP)
+PROVIDERS: Registry[Provider] = Registry("provider", {one.name: one for one in _BUILT_IN}, _ENTRY_POINT_GROUP)
 
 
 def register_provider(

@@ -16,8 +16,6 @@ from talm_sim.errors import PrerequisiteError
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["ModelRequest", "body_fields", "check_headers", "required_key", "required_variable", "server_urls"]
-
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:

@@ -11,8 +11,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
-__all__ = ["Retry", "RetryPolicy", "is_retryable", "is_retryable_code", "on_retry", "retry_after"]
-
 
 @dataclass(frozen=True, slots=True)
 class Retry:

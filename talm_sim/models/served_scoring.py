@@ -19,8 +19,6 @@ from talm_sim.models.base import Continuation, GenerationSettings
 from talm_sim.models.openai_chat import OpenAIChat, choice_of
 from talm_sim.types import JsonObject
 
-__all__ = ["ScoringChat", "TextChat", "load_tokenizer"]
-
 _ONE_TOKEN = GenerationSettings(temperature=0.0, max_new_tokens=1)
 """Not every server takes 0 for the tokens to write; of the one that it writes, nothing is read."""
 

@@ -19,8 +19,6 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.models.metering import current_meter, note_http_request, request_bound, response_usage
 from talm_sim.types import Usage
 
-__all__ = ["MOST_BYTES", "ServerClient", "UnfitAnswerError"]
-
 MOST_BYTES = 8 * 2**20
 """Bytes of one answer, before and after decompression: 2,048 tokens with 20 alternatives each take about 5 MiB."""
 _REWRITTEN = frozenset({"content-encoding", "content-length", "transfer-encoding"})

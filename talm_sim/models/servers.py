@@ -10,8 +10,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-__all__ = ["FIRST_PAUSE_S", "LONGEST_PAUSE_S", "Server", "Servers", "ServersChange", "Turn", "on_servers_change"]
-
 FIRST_PAUSE_S = 30.0
 """Seconds after which a server that failed is tried again; they double each time that it fails then."""
 LONGEST_PAUSE_S = 240.0

@@ -18,8 +18,6 @@ from talm_sim.models.control_names import EVERY_CONTROL
 from talm_sim.models.request import ModelRequest
 from talm_sim.types import ModelTurn, ToolSpec
 
-__all__ = ["ControlPolicy", "SimModel", "open_sim"]
-
 
 class SimOptions(OptionsModel):
     """The `-M` options of a control."""

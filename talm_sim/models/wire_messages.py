@@ -13,19 +13,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from talm_sim.types import ToolSpec
 
-__all__ = [
-    "anthropic_messages",
-    "anthropic_tools",
-    "merge_neighbours",
-    "model_turns_in",
-    "openai_messages",
-    "openai_tools",
-    "split_system",
-    "text_of",
-]
-
-Wire = dict[str, Any]
-UNPARSABLE_KEY = "unparsable_arguments"
+_Wire = dict[str, Any]
+_UNPARSABLE_KEY = "unparsable_arguments"
 """Key for the arguments of a call that was not JSON: servers load the arguments of earlier calls, so it is sent back as an object that
 quotes it.
 """
@@ -50,9 +39,9 @@ def split_system(messages: Sequence[BaseMessage]) -> tuple[str, Sequence[BaseMes
     return "\n\n".join(text for message in messages[:first] if (text := text_of(message))), messages[first:]
 
 
-def merge_neighbours(messages: Sequence[Mapping[str, Any]]) -> list[Wire]:
+def merge_neighbours(messages: Sequence[Mapping[str, Any]]) -> list[_Wire]:
     """Merge neighbouring messages of the user and the system into one: many chat templates want turns to alternate."""
-    found: list[Wire] = []
+    found: list[_Wire] = []
     for message in messages:
         before = found[-1] if found else {}
         if message["role"] in {"system", "user"} and message["role"] == before.get("role"):
@@ -62,19 +51,19 @@ def merge_neighbours(messages: Sequence[Mapping[str, Any]]) -> list[Wire]:
     return found
 
 
-def openai_messages(messages: Sequence[BaseMessage]) -> list[Wire]:
+def openai_messages(messages: Sequence[BaseMessage]) -> list[_Wire]:
     """Messages of the chat-completions protocol."""
     return [_openai_message(message) for message in messages]
 
 
-def openai_tools(tools: Sequence[ToolSpec]) -> list[Wire]:
+def openai_tools(tools: Sequence[ToolSpec]) -> list[_Wire]:
     """Function specifications, without `strict`: it would refuse optional arguments, and many servers do not know it."""
     return [
         {"type": "function", "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters}} for tool in tools
     ]
 
 
-def _openai_message(message: BaseMessage) -> Wire:
+def _openai_message(message: BaseMessage) -> _Wire:
     if isinstance(message, AIMessage):
         calls = [
             {"id": call_id, "type": "function", "function": {"name": name, "arguments": json.dumps(arguments, ensure_ascii=False)}}
@@ -87,7 +76,7 @@ def _openai_message(message: BaseMessage) -> Wire:
     return {"role": _role(message), "content": text_of(message)}
 
 
-def anthropic_messages(messages: Sequence[BaseMessage]) -> tuple[str, list[Wire]]:
+def anthropic_messages(messages: Sequence[BaseMessage]) -> tuple[str, list[_Wire]]:
     """System text and messages of the Anthropic protocol.
 
     The protocol has one system text, before all else: what the system says later is in its place in the user's turn. Neighbours of one
@@ -95,7 +84,7 @@ def anthropic_messages(messages: Sequence[BaseMessage]) -> tuple[str, list[Wire]
     out: the protocol refuses them.
     """
     system, rest = split_system(messages)
-    turns: list[Wire] = []
+    turns: list[_Wire] = []
     for message in rest:
         role, blocks = _anthropic_blocks(message)
         if not blocks:
@@ -107,25 +96,25 @@ def anthropic_messages(messages: Sequence[BaseMessage]) -> tuple[str, list[Wire]
     return system, turns
 
 
-def anthropic_tools(tools: Sequence[ToolSpec]) -> list[Wire]:
+def anthropic_tools(tools: Sequence[ToolSpec]) -> list[_Wire]:
     """Tool specifications of the Anthropic protocol."""
     return [{"name": tool.name, "description": tool.description, "input_schema": tool.parameters} for tool in tools]
 
 
-def _anthropic_blocks(message: BaseMessage) -> tuple[str, list[Wire]]:
+def _anthropic_blocks(message: BaseMessage) -> tuple[str, list[_Wire]]:
     text = text_of(message)
     if isinstance(message, ToolMessage):
-        result: Wire = {"type": "tool_result", "tool_use_id": message.tool_call_id, "content": text}
+        result: _Wire = {"type": "tool_result", "tool_use_id": message.tool_call_id, "content": text}
         return "user", [result | {"is_error": True} if message.status == "error" else result]
-    blocks: list[Wire] = [{"type": "text", "text": text}] if text.strip() else []
+    blocks: list[_Wire] = [{"type": "text", "text": text}] if text.strip() else []
     if isinstance(message, AIMessage):
         blocks += [{"type": "tool_use", "id": call_id, "name": name, "input": arguments} for call_id, name, arguments in _calls_of(message)]
     return "assistant" if isinstance(message, AIMessage) else "user", blocks
 
 
-def _calls_of(message: AIMessage) -> list[tuple[str, str, Wire]]:
+def _calls_of(message: AIMessage) -> list[tuple[str, str, _Wire]]:
     calls = [(str(call["id"]), call["name"], call["args"]) for call in message.tool_calls]
-    broken = [(str(call["id"]), call["name"] or "unknown", {UNPARSABLE_KEY: call["args"] or ""}) for call in message.invalid_tool_calls]
+    broken = [(str(call["id"]), call["name"] or "unknown", {_UNPARSABLE_KEY: call["args"] or ""}) for call in message.invalid_tool_calls]
     return calls + broken
 
 

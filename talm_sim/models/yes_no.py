@@ -13,8 +13,6 @@ from collections.abc import Sequence
 from talm_sim.models.parsing import first_words
 from talm_sim.types import AwarenessValue, TokenLogprob
 
-__all__ = ["YES_NO_IDK", "read_yes_no", "yes_no_chances", "yes_probability"]
-
 YES_NO_IDK = ("Yes", "No", "IDK")
 """The labels to choose from, in the order a question names them."""
 

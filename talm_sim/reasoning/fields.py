@@ -13,8 +13,6 @@ from random import Random
 
 from talm_sim.common.toml_files import packaged_toml
 
-__all__ = ["FIELDS", "LISTS", "Decision", "Value", "begin_form", "draw_form", "field_named", "trim", "value_of", "write_form"]
-
 FIELDS = (
     "task_summary",
     "task_type",

@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 
 from talm_sim.reasoning.fields import FIELDS, LISTS, Decision, Value, field_named, value_of
 
-__all__ = ["ReasoningForm", "find_form", "read_form"]
-
 _LINE = 400
 """Characters at the beginning of a line in which a field's name may be."""
 _MOST_BEFORE, _MOST_INTRODUCED, _MOST_WRAPPED = 8, 2, 2

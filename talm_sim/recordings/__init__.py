@@ -13,11 +13,12 @@ From the lowest layer up:
 - `library.py` finds and opens recordings, `transport.py` records and replays a model's traffic
 """
 
+from talm_sim.common.credentials import REDACTED
 from talm_sim.recordings.http_exchange import FAULT_HEADER, STATE_HEADER, HttpRequest, HttpResponse
 from talm_sim.recordings.library import CassetteLibrary, RecordedAnswer, Recording, model_folder, shipped_cassettes
 from talm_sim.recordings.packing import export
 from talm_sim.recordings.player import Player, current_player, playing
-from talm_sim.recordings.redaction import REDACTED, Redactor
+from talm_sim.recordings.redaction import Redactor
 from talm_sim.recordings.tape import Tape
 from talm_sim.recordings.transport import RecordingTransport
 

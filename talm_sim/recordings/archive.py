@@ -16,8 +16,6 @@ from typing import Any
 from talm_sim.common.plain_files import LARGEST_DOCUMENT, open_plain
 from talm_sim.errors import PrerequisiteError
 
-__all__ = ["INDEX", "LARGEST_ARCHIVE", "Archive", "open_archive"]
-
 INDEX = "index.json"
 LARGEST_ARCHIVE = 2**30
 """Bytes when unpacked; a small zip can hold any amount."""

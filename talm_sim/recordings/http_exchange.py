@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["FAULT_HEADER", "STATE_HEADER", "HttpRequest", "HttpResponse"]
-
 FAULT_HEADER = "talm-sim-fault"
 """Header of a response that says why it could not be taken as it came."""
 STATE_HEADER = "talm-sim-state"

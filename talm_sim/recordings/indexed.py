@@ -16,8 +16,6 @@ from vcr.serializers import jsonserializer
 from talm_sim.recordings.http_exchange import HttpRequest, HttpResponse
 from talm_sim.recordings.matching import MATCHERS, canonical_key, exact_key, has_redacted_value
 
-__all__ = ["IndexedCassette", "vcr_request", "vcr_response"]
-
 Hide = Callable[[Request], Request]
 
 

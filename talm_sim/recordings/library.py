@@ -37,8 +37,6 @@ from talm_sim.recordings.shared_files import lock_folder, read_text, write_atomi
 from talm_sim.recordings.tape import Tape
 from talm_sim.types import Decision, Declined, Route, ToolSpec, Usage
 
-__all__ = ["CassetteLibrary", "RecordedAnswer", "Recording", "model_folder", "shipped_cassettes"]
-
 _TAPES_KEPT = 512
 _LIVE_TOOLS = "To call the tools instead: TALM_SIM_TOOLS=live"
 _LONGEST_NAME = 120

@@ -12,8 +12,6 @@ from vcr.request import Request
 
 from talm_sim.common.credentials import REDACTED
 
-__all__ = ["MATCHERS", "canonical_body", "canonical_key", "exact_key", "has_redacted_value", "is_same_text"]
-
 _VALUE_ENDS = re.compile(r"[\s\"'&?{}\[\],;<>]")
 """Characters that no redacted value contains: a placeholder replaces one value, never several."""
 

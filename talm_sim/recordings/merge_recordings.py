@@ -14,8 +14,6 @@ from talm_sim.recordings.packing import SETTINGS, SPECS, TOOLS
 from talm_sim.recordings.shared_files import read_bytes, read_text, write_atomically
 from talm_sim.recordings.tape import Tape
 
-__all__ = ["merge_recordings"]
-
 _HUMAN = ".human.json"
 _NAMES = ("*.json", "*.zip")
 

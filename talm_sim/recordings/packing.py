@@ -8,8 +8,6 @@ from pathlib import Path
 from talm_sim.recordings.archive import open_archive
 from talm_sim.recordings.shared_files import read_bytes, write_atomically
 
-__all__ = ["SETTINGS", "SPECS", "TOOLS", "copy_settings", "export"]
-
 TOOLS = "tools"
 """Folder of tool traffic; every other folder is a model's."""
 SPECS = "specs.json"

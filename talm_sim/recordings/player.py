@@ -12,8 +12,6 @@ from talm_sim.errors import CassetteMissError
 from talm_sim.recordings.http_exchange import HttpRequest, HttpResponse
 from talm_sim.recordings.tape import Tape
 
-__all__ = ["Player", "current_player", "playing"]
-
 
 class Player:
     """One episode's own cursor over a tape: repeats play in the recorded order and never wrap.

@@ -16,8 +16,6 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 from talm_sim.common.credentials import REDACTED, Hider, credentials_in_environment
 from talm_sim.recordings.http_exchange import FAULT_HEADER, STATE_HEADER, HttpRequest, HttpResponse
 
-__all__ = ["REDACTED", "Redactor", "hide_named_in_answer", "in_request", "is_call"]
-
 _SECRET_NAMES = ("apikey", "accesskey", "secretkey", "privatekey", "subscriptionkey", "authorization", "credential", "credentials", "secret")
 _SECRET_TOKENS = ("accesstoken", "authtoken", "bearertoken", "refreshtoken", "idtoken", "sessiontoken", "apitoken")
 _DOUBTFUL_NAMES = frozenset({"key", "token", "auth", "sig", "signature", "appid", "sessionid"})
@@ -47,7 +45,7 @@ _KEPT_RESPONSE_HEADERS = frozenset(
 """Headers that a client acts on, or that a provider is asked about. The others say when, how fast and by which machine the answer was made:
 they differ in every recording, bloat the files, and may identify somebody.
 """
-IsSecret = Callable[[str, str], bool]
+_IsSecret = Callable[[str, str], bool]
 
 
 class Redactor:
@@ -92,7 +90,7 @@ class Redactor:
         text = request.body.decode("utf-8", "backslashreplace")
         try:
             value = json.loads(text)
-            cleaned = _redact_value(in_request(value, _is_secret))
+            cleaned = _redact_value(_in_request(value, _is_secret))
             if cleaned != value:
                 text = json.dumps(cleaned)
         except (ValueError, RecursionError):
@@ -142,7 +140,7 @@ def is_call(value: dict[str, Any]) -> bool:
     return ("name" in value and isinstance(value.get("arguments"), str)) or _is_tool_use(value)
 
 
-def in_request(body: Any, is_secret: IsSecret) -> Any:
+def _in_request(body: Any, is_secret: _IsSecret) -> Any:
     """Return a request's body in which tool calls have lost every value under a credential's name that was not said before."""
     messages = body.get("messages") if isinstance(body, dict) else None
     if not isinstance(messages, list):
@@ -155,7 +153,7 @@ def in_request(body: Any, is_secret: IsSecret) -> Any:
     return {**body, "messages": cleaned}
 
 
-def hide_named_in_answer(answer: bytes, asked: bytes, is_secret: IsSecret) -> bytes:
+def hide_named_in_answer(answer: bytes, asked: bytes, is_secret: _IsSecret) -> bytes:
     """Do the same for the answer to a request; an answer without such values is unchanged, byte for byte.
 
     Args:
@@ -189,7 +187,7 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(item)
 
 
-def _hide_arguments(value: Any, given: list[str], is_secret: IsSecret) -> Any:
+def _hide_arguments(value: Any, given: list[str], is_secret: _IsSecret) -> Any:
     if isinstance(value, list):
         return [_hide_arguments(item, given, is_secret) for item in value]
     if not isinstance(value, dict):
@@ -201,7 +199,7 @@ def _hide_arguments(value: Any, given: list[str], is_secret: IsSecret) -> Any:
     return {key: _hide_arguments(item, given, is_secret) for key, item in value.items()}
 
 
-def _arguments(text: str, given: list[str], is_secret: IsSecret) -> str:
+def _arguments(text: str, given: list[str], is_secret: _IsSecret) -> str:
     try:
         cleaned = _drop_arguments(json.loads(text), given, is_secret)
     except (ValueError, RecursionError):
@@ -210,7 +208,7 @@ def _arguments(text: str, given: list[str], is_secret: IsSecret) -> str:
     return json.dumps(cleaned, sort_keys=True) if _has_redacted(cleaned) else text
 
 
-def _drop_arguments(value: Any, given: list[str], is_secret: IsSecret) -> Any:
+def _drop_arguments(value: Any, given: list[str], is_secret: _IsSecret) -> Any:
     if isinstance(value, list):
         return [_drop_arguments(item, given, is_secret) for item in value]
     if not isinstance(value, dict):

@@ -13,8 +13,6 @@ from talm_sim.common import plain_files
 from talm_sim.common.processes import hidden_name, sweep
 from talm_sim.errors import PrerequisiteError
 
-__all__ = ["lock_folder", "read_bytes", "read_text", "write_atomically"]
-
 
 def read_bytes(path: Path) -> bytes:
     """Read a file of recordings.

@@ -26,8 +26,6 @@ from talm_sim.recordings.matching import MATCHERS, canonical_body, exact_key, is
 from talm_sim.recordings.redaction import Redactor
 from talm_sim.recordings.shared_files import lock_folder, read_text, write_atomically
 
-__all__ = ["ABSENT", "Difference", "Tape", "explain_miss", "first_difference"]
-
 _URL_SHOWN = 160
 ABSENT: Final = ...
 """What one side has where only the other one has a value."""

@@ -13,8 +13,6 @@ from talm_sim.models.server_client import ServerClient
 from talm_sim.recordings.http_exchange import HttpRequest, HttpResponse
 from talm_sim.recordings.player import current_player
 
-__all__ = ["RecordingTransport"]
-
 
 class RecordingTransport(httpx2.AsyncBaseTransport):
     """Answers from the running episode's recording, else from the network.

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["DEFAULT_EMBEDDER", "Embedder", "find_embedder"]
-
 DEFAULT_EMBEDDER = "wordllama"
 """Static embeddings of 256 dimensions inside the package of that name (MIT): one vector per token, averaged."""
 

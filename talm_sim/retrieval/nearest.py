@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["SERVES_LIMIT", "Neighbour", "TextIndex"]
-
 SERVES_LIMIT = 0.5
 """Cosine of two APIs' names and descriptions from which one is assumed to do the other's work.
 

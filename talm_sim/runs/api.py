@@ -43,24 +43,6 @@ from talm_sim.tasks.acting.person_model import person_model
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import Scenario, Summary, Termination
 
-__all__ = [
-    "AGAIN",
-    "KEPT",
-    "MANY",
-    "Contact",
-    "blocking",
-    "check_size",
-    "judge",
-    "judge_async",
-    "resume",
-    "resume_async",
-    "resume_with",
-    "run",
-    "run_async",
-    "run_to_completion",
-    "start_run",
-]
-
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 

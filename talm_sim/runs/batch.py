@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from talm_sim.agent.episode import Waiting
     from talm_sim.agent.humans import HumanReply
 
-__all__ = ["Ask", "BatchCounts", "EpisodeRunner", "run_batch"]
-
 _POLL_SECONDS = 0.2
 
 log = logging.getLogger(__name__)

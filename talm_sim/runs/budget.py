@@ -18,8 +18,6 @@ from talm_sim.runs.prices import Price, price_of, prices_of
 from talm_sim.tasks.acting.person_model import person_model
 from talm_sim.types import Usage
 
-__all__ = ["Spending", "within_budget"]
-
 
 class Spending:
     """What a command spends, against its budget. It is asked before anything starts that may ask a model.

@@ -24,8 +24,6 @@ from talm_sim.tasks.keys import are_alike, differences, has_earlier_schedule, re
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import Episode, Scenario, Termination
 
-__all__ = ["build", "plan", "settle_automatic"]
-
 
 def plan(job: Job[Any], shared: Shared) -> tuple[Job[Any], list[Scenario]]:
     """Read the scenarios, decide every automatic value that needs no model, and see that the judges are there.

@@ -34,8 +34,6 @@ from talm_sim.tasks.shared import Shared
 from talm_sim.tools_env.toolbox import Tools
 from talm_sim.types import Scenario, ToolSpec, Usage
 
-__all__ = ["Cost", "Forecast", "RecordedUse", "Unsent", "episodes_of", "forecast", "forecast_planned"]
-
 JUDGE_INSTRUCTIONS, JUDGE_OUTPUT = 1_000, 512
 """Most tokens of a judge's instructions, and of one of its answers."""
 

@@ -33,8 +33,6 @@ from talm_sim.tasks.registry import every_task
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import Episode, Scenario, ToolSpec
 
-__all__ = ["Grader", "check_judges", "judge_run", "judge_traffic", "open_grader", "open_judges", "score"]
-
 
 @dataclass(frozen=True, slots=True)
 class Grader:
@@ -126,7 +124,7 @@ async def open_grader(job: Job[Any], scenarios: Iterable[Scenario], shared: Shar
     if judge_model is None:
         return Grader(judges)
     library = shared.library(config.cassettes, job.task.recorded_in)
-    traffic = judge_traffic(config, library, scenarios)
+    traffic = _judge_traffic(config, library, scenarios)
     as_judge: dict[str, Any] = {"model": judge_model, "tool_format": "auto", "model_options": {}, "models": traffic}
     try:
         model = await shared.model(config.model_copy(update=as_judge), job.created)
@@ -140,7 +138,7 @@ async def open_grader(job: Job[Any], scenarios: Iterable[Scenario], shared: Shar
     return Grader(judges, model, open_vote)
 
 
-def judge_traffic(config: RunConfig, library: CassetteLibrary, scenarios: Iterable[Scenario]) -> Traffic | None:
+def _judge_traffic(config: RunConfig, library: CassetteLibrary, scenarios: Iterable[Scenario]) -> Traffic | None:
     """Traffic of the judges' model: as the agent's, for replay must not reach the network; None for a model in process.
 
     Raises:
@@ -185,7 +183,7 @@ async def judge_run(
     Returns:
         How many verdicts failed.
     """
-    judges = open_judges(store.reader, job, grader, pairs)
+    judges = _open_judges(store.reader, job, grader, pairs)
     failed = await score(store, judges, max_at_once=job.config.max_connections, on_event=on_event, spending=spending)
     # Verdicts that came with an imported run cannot be made again, so they stay.
     now = [*stored_documents.imported_judges(store.reader), *((judge.name, judge.config_digest) for judge in judges)]
@@ -194,7 +192,7 @@ async def judge_run(
     return failed
 
 
-def open_judges(conn: sqlite3.Connection, job: Job[Any], grader: Grader, pairs: Callable[[], Pair] | None = None) -> list[Judge]:
+def _open_judges(conn: sqlite3.Connection, job: Job[Any], grader: Grader, pairs: Callable[[], Pair] | None = None) -> list[Judge]:
     """Open the judges in the order in which they work, each told what those before it said.
 
     Args:

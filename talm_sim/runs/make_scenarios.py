@@ -20,8 +20,6 @@ from talm_sim.scenarios.making.state import FixedSettings
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.makers import Maker
 
-__all__ = ["GROUP", "bound_of", "make_scenarios"]
-
 GROUP = "generate"
 """Group under which conversations of a writing model are recorded."""
 _RECORDED = (Traffic.REPLAY, Traffic.RECORD)

@@ -10,8 +10,6 @@ from talm_sim.common.toml_files import read_toml
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, did_you_mean
 
-__all__ = ["Price", "price_of", "prices_of", "read_prices"]
-
 
 @dataclass(frozen=True, slots=True)
 class Price:

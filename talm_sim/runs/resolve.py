@@ -19,17 +19,6 @@ from talm_sim.runs.tool_sources import move_tool_objects
 from talm_sim.tasks import Job, Task, find_task, job_of, list_tasks
 from talm_sim.tasks.registry import option_owner_message, owners_of_option
 
-__all__ = [
-    "RECORDINGS",
-    "check_environment",
-    "choose_task",
-    "configure",
-    "load_config",
-    "override",
-    "read_config",
-    "refuse_unknown",
-]
-
 RECORDINGS = Path("recordings")
 """Where new recordings go unless the user names a directory: nothing is written to the shipped ones."""
 _READ: list[Job[Any]] = []

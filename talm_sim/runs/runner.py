@@ -29,8 +29,6 @@ from talm_sim.tasks import Job, Opened
 from talm_sim.tasks.keys import recorded_settings, recording_key
 from talm_sim.types import Episode, HumanEvent, Scenario, Termination, episode_id
 
-__all__ = ["CHECKPOINTS", "Built", "Runner", "open_runner"]
-
 CHECKPOINTS = "checkpoints.db"
 """Name of the file below the run's directory that keeps paused episodes."""
 

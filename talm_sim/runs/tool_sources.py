@@ -9,8 +9,6 @@ from talm_sim.config import ENV_PREFIX, Scope, Traffic
 from talm_sim.errors import PrerequisiteError, line_to_copy
 from talm_sim.tasks import AgentOptions, Job
 
-__all__ = ["check_sources", "move_tool_objects", "resume_command"]
-
 
 def move_tool_objects(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return options as they are written, where some are tools themselves: `tools=[...]` in place of their traffic, or among `tools_from`.

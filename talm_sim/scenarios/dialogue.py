@@ -16,20 +16,6 @@ from talm_sim.types import Episode, Scenario, Turn
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
-__all__ = [
-    "ATTEMPT",
-    "EXAMPLE",
-    "as_dicts",
-    "as_messages",
-    "as_text",
-    "dialogue",
-    "heard_before",
-    "is_said",
-    "part_of",
-    "request_text",
-    "with_answers",
-]
-
 EXAMPLE, ATTEMPT = "example", "attempt"
 _SPEAKERS = {"user": "User", "assistant": "AI", "system": "System"}
 

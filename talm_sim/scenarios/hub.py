@@ -7,8 +7,6 @@ from pathlib import Path
 
 from talm_sim.errors import PrerequisiteError, format_names
 
-__all__ = ["is_on_hub", "local_file"]
-
 _MOST_NAMED = 8
 """Files of a data set that a message names."""
 _DATA_FILES = (".jsonl", ".json")

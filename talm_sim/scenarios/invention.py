@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-__all__ = ["invent"]
-
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _DAYS = ("2024-03-15", "2023-11-02")
 

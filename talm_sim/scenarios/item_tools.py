@@ -13,8 +13,6 @@ from talm_sim.models.formats.shown import TYPE_NAMES
 from talm_sim.scenarios.jsonl import parse
 from talm_sim.types import JsonObject
 
-__all__ = ["json_schema", "parameters_of", "required_of", "spec_of", "tool_name"]
-
 _WORD = re.compile(r"\s*([a-z]+)")
 
 

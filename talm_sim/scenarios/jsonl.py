@@ -13,8 +13,6 @@ from talm_sim.common.plain_files import LARGEST_DATA, nests_deeply, read_text
 from talm_sim.errors import PrerequisiteError
 from talm_sim.types import Calls, Facts, Scenario
 
-__all__ = ["COMMENT", "json_lines", "numbered_lines", "parse", "short_form", "write_scenarios"]
-
 COMMENT = "//"
 """Begins a line for people alone; JSON never begins so."""
 

@@ -18,11 +18,9 @@ from talm_sim.scenarios.jsonl import json_lines
 from talm_sim.scenarios.turns import fault_in_messages, fault_in_tools
 from talm_sim.types import Scenario
 
-__all__ = ["ReadLine", "load_scenarios", "read_scenario", "select"]
-
 FORMAT = "see talm-sim scenarios show --format"
 """Document that describes the format of a line."""
-ReadLine = Callable[[Any, str, str], Scenario]
+_ReadLine = Callable[[Any, str, str], Scenario]
 """Turns a parsed line into a scenario of a task, given file and line for messages, and the task."""
 
 
@@ -61,7 +59,7 @@ def load_scenarios(
     task: str,
     data: Traversable | None = None,
     hub_file: str = "",
-    read: ReadLine = read_scenario,
+    read: _ReadLine = read_scenario,
 ) -> list[Scenario]:
     """Read the scenarios of some groups.
 
@@ -114,7 +112,7 @@ def _packaged_files(groups: Sequence[str], task: str, folder: Traversable | None
     return [file for group in groups if (file := folder / f"{group}.jsonl").is_file()]
 
 
-def _read_packaged(source: Traversable, task: str, read: ReadLine) -> Sequence[Scenario]:
+def _read_packaged(source: Traversable, task: str, read: _ReadLine) -> Sequence[Scenario]:
     """Read a packaged file, once in a process while it stays as it is: scenarios are frozen, and to read all takes longer than a short run."""
     if not isinstance(source, Path):
         return _read(source, task, read)  # it is in an archive
@@ -123,11 +121,11 @@ def _read_packaged(source: Traversable, task: str, read: ReadLine) -> Sequence[S
 
 
 @lru_cache(64)
-def _kept(source: Path, changed: int, size: int, task: str, read: ReadLine) -> tuple[Scenario, ...]:
+def _kept(source: Path, changed: int, size: int, task: str, read: _ReadLine) -> tuple[Scenario, ...]:
     return tuple(_read(source, task, read))
 
 
-def _read(source: Traversable, task: str, read: ReadLine) -> list[Scenario]:
+def _read(source: Traversable, task: str, read: _ReadLine) -> list[Scenario]:
     """Read a whole file; every line is checked, even if it is not needed."""
     scenarios: list[Scenario] = []
     lines: dict[str, str] = {}

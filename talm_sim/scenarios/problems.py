@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from talm_sim.types import Scenario, ToolSpec
 
-__all__ = ["Problem", "lacking_tools"]
-
 
 @dataclass(frozen=True, slots=True)
 class Problem:

@@ -13,8 +13,6 @@ from pydantic import BaseModel
 from talm_sim.scenarios.turns import MESSAGE_KEYS
 from talm_sim.types import AcceptedCall, Calls, Choice, Fact, Facts, GoldCall, Missing, Option, Scenario, Source, ToolCall, Turn, YesNo
 
-__all__ = ["scenario_schema"]
-
 _MODELS = (Scenario, Turn, GoldCall, ToolCall, Facts, Fact, Choice, Option, YesNo, Calls, AcceptedCall, Missing, Source)
 _TARGETS: dict[str, type[BaseModel]] = {str(model.model_fields["type"].default): model for model in (Facts, Choice, YesNo, Calls)}
 _AT = "#/$defs/{model}"

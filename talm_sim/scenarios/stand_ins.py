@@ -12,8 +12,6 @@ from talm_sim.schemas import NotChecked, Schema
 from talm_sim.schemas.inline import shape_of
 from talm_sim.types import FrozenModel, JsonObject, Missing, MissingKind, Scenario, ToolSpec
 
-__all__ = ["ReplaceableTool", "StandIn", "find_stand_in", "is_structured"]
-
 _LONGEST_FAULT = 300
 
 

@@ -17,8 +17,6 @@ from typing import Any
 from talm_sim.scenarios.item_tools import parameters_of, required_of, spec_of
 from talm_sim.types import JsonObject, Scenario
 
-__all__ = ["Likeness", "Statistics", "likeness_of", "statistics_of"]
-
 _WORD = re.compile(r"\w+|[^\w\s]")
 _SAID = re.compile(r"[\w']+")
 _TYPES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "array": "list", "object": "dict"}

@@ -7,8 +7,6 @@ from typing import Any
 
 from talm_sim.types import Scenario, Turn
 
-__all__ = ["MESSAGE_KEYS", "fault_in_messages", "fault_in_question", "fault_in_tools", "fault_in_user_turns"]
-
 MESSAGE_KEYS: Mapping[str, frozenset[str]] = {
     "user": frozenset({"role", "content"}),
     "system": frozenset({"role", "content"}),

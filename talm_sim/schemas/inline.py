@@ -8,8 +8,6 @@ from typing import Any
 
 from talm_sim.schemas.work import NotChecked, current_work, limit_work
 
-__all__ = ["inline_references", "shape_of"]
-
 _STEPS = 5_000
 """Parts of a schema with what it refers to in place; a larger one is given up."""
 _DEEPEST, _MOST_WORDS, _FEW = 12, 600, 6

@@ -18,8 +18,6 @@ from jsonschema.validators import extend
 from talm_sim.schemas.patterns import LONGEST, NoPattern, NotMatched, pattern_of
 from talm_sim.schemas.work import current_work
 
-__all__ = ["FORMATS", "BoundedValidator"]
-
 _EACH = frozenset({"items", "contains", "additionalProperties", "patternProperties", "propertyNames"})
 """Keywords that look at each item or property."""
 _CONTRARY = frozenset({"not", "if", "oneOf", "contains", "unevaluatedItems", "unevaluatedProperties"})
@@ -29,10 +27,10 @@ _TO_MAKE = 200
 _EVOLVED = Draft202012Validator.evolve
 
 Errors = Iterator[ValidationError]
-Keyword = Callable[[Any, Any, Any, Any], Iterable[ValidationError] | None]
+_Keyword = Callable[[Any, Any, Any, Any], Iterable[ValidationError] | None]
 
 
-def _bound(name: str, check: Keyword) -> Keyword:
+def _bound(name: str, check: _Keyword) -> _Keyword:
     def bounded(validator: Any, value: Any, instance: Any, schema: Any) -> Errors:
         work = current_work()
         work.spend(1 + (len(value) * 0.2 if isinstance(value, list | dict) else 0))
@@ -127,7 +125,7 @@ def _multiple_of(validator: Any, step: Any, instance: Any, schema: Any) -> Error
         yield ValidationError(f"{instance!r} is not a multiple of {step}")
 
 
-def _one_of_values(name: str) -> Keyword:
+def _one_of_values(name: str) -> _Keyword:
     def check(validator: Any, value: Any, instance: Any, schema: Any) -> Errors:
         if isinstance(instance, list | dict | str):
             current_work().weigh(value)  # each may be compared to its end
@@ -136,7 +134,7 @@ def _one_of_values(name: str) -> Keyword:
     return check
 
 
-def _reference(name: str) -> Keyword:
+def _reference(name: str) -> _Keyword:
     def check(validator: Any, target: str, instance: Any, schema: Any) -> Errors:
         _spend_to_follow(validator, target, anywhere=name == "$dynamicRef")
         yield from Draft202012Validator.VALIDATORS[name](validator, target, instance, schema)
@@ -242,7 +240,7 @@ def _evolve(self: Any, **changes: Any) -> Any:
     return _EVOLVED(self, **changes)
 
 
-_OWN: Mapping[str, Keyword] = {
+_OWN: Mapping[str, _Keyword] = {
     "pattern": _pattern,
     "patternProperties": _pattern_properties,
     "additionalProperties": _additional_properties,

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pydantic_core import SchemaValidator
 
-__all__ = ["LONGEST", "NoPattern", "NotMatched", "Pattern", "pattern_of"]
-
 LONGEST = 10_000
 """Characters of a pattern, and of a text that is matched."""
 _LARGEST = 50_000

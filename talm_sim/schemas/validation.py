@@ -13,8 +13,6 @@ from talm_sim.schemas.work import NotChecked, current_work, limit_work
 if TYPE_CHECKING:
     from jsonschema import ValidationError
 
-__all__ = ["Schema", "fault_of_schema", "unchecked_patterns"]
-
 _STEPS_OF_SCHEMA = 600_000
 """Of checking a schema itself, once, when its tool is read: enough for a few thousand parts."""
 _ONE = ("items", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else", "unevaluatedItems", "unevaluatedProperties")

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from talm_sim.schemas.patterns import Pattern
 
-__all__ = ["NotChecked", "Work", "current_work", "limit_work"]
-
 STEPS = 300_000.0
 """Of one check: about a third of a second."""
 

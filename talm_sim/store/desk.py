@@ -46,8 +46,6 @@ from talm_sim.store.questions import (
 )
 from talm_sim.types import Approval, Decision, Declined
 
-__all__ = ["AnswerStatus", "Desk", "answer"]
-
 _T = TypeVar("_T")
 
 

@@ -10,8 +10,6 @@ from talm_sim.common.digests import canonical_json
 from talm_sim.store.files.stored_documents import read_decision, read_request
 from talm_sim.types import Approval, Decision, PersonRequest
 
-__all__ = ["USED", "Earlier", "earlier_answer", "earlier_decision"]
-
 USED = -1
 """State of a question that is no longer asked, and whose episode continued with the answer."""
 _Filed = tuple[Any, ...]

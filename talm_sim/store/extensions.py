@@ -11,8 +11,6 @@ from talm_sim.tasks import AgentOptions, Job, PersonOptions
 from talm_sim.tools_env.sources.registry import read_source
 from talm_sim.types import Scenario
 
-__all__ = ["KINDS", "check_brought", "import_agent", "list_installed", "name_extensions"]
-
 _REGISTRIES = {
     "task": "talm_sim.tasks:TASKS",
     "judge": "talm_sim.judges.registry:JUDGES",

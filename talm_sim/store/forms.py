@@ -11,8 +11,6 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.schemas import NotChecked, Schema
 from talm_sim.types import Approval, Form, JsonObject, PersonRequest
 
-__all__ = ["FormField", "actions_of", "form_fields", "parse_object"]
-
 _LONGEST_FAULT = 300
 _FORM_ACTIONS = ("accept", "decline", "cancel")
 _Kind = Literal["text", "integer", "number", "boolean", "choice", "choices", "other"]

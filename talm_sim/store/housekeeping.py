@@ -14,8 +14,6 @@ from talm_sim.store.files.manifest import base_of, check_name, run_names
 from talm_sim.store.stored_run import StoredRun
 from talm_sim.tasks import PairedOptions
 
-__all__ = ["controls_of", "delete_run", "paired_runs", "rename_run"]
-
 
 def controls_of(path: Path) -> list[Path]:
     """Return the runs of the control models beside a run."""

@@ -24,8 +24,6 @@ from talm_sim.store.stored_run import StoredRun
 from talm_sim.tasks import Job
 from talm_sim.types import Scenario
 
-__all__ = ["COUNT", "MARKER", "KeptShards", "ShardPlan", "find_kept", "keep_shards", "kept_runs", "read_plan"]
-
 MARKER: Final = "here"
 """Name of the file whose content says that a node sees the directory."""
 _PLAN: Final = "plan.json"

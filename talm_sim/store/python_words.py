@@ -13,8 +13,6 @@ from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, on_command_line
 from talm_sim.tasks import find_task, list_tasks
 
-__all__ = ["in_python", "phrase_errors_for_python", "python_words"]
-
 _COMMAND = re.compile(r"(talm-sim (?:'[^']{0,1000}'|\\.|[^`;)'\\]){0,1000}?(?=[`;)]|, |\.? ?$|\. ))")
 """A command to type, of at most 1,000 characters, which stays as it is."""
 _SHORT = {"--live": 'models="live"', "--replay": 'models="replay"', "--record": 'models="record"'}

@@ -32,38 +32,6 @@ if TYPE_CHECKING:
     from talm_sim.agent.episode import Waiting
     from talm_sim.agent.humans import HumanReply
 
-__all__ = [
-    "ANSWERED",
-    "ASKED",
-    "HELD",
-    "HELD_SECONDS",
-    "MARKS",
-    "THIS_QUESTION",
-    "FiledAnswer",
-    "Key",
-    "Kind",
-    "Question",
-    "answered_episodes",
-    "asking_episodes",
-    "close_questions",
-    "close_unanswered",
-    "kinds_unanswered",
-    "mark_question",
-    "next_open_question",
-    "number_put",
-    "number_unanswered",
-    "open_keys",
-    "open_questions",
-    "overdue",
-    "put_questions",
-    "read_answer",
-    "read_questions",
-    "replies_to",
-    "request_of",
-    "resume_waiting",
-    "suggest_open_episode",
-]
-
 HELD_SECONDS = 10.0
 """Seconds for which a held answer is kept from its episode, unless it is released earlier."""
 Kind = Literal["question", "approval", "form"]

@@ -32,8 +32,6 @@ from talm_sim.types.measures import summary_table
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["StoredRun", "load_run"]
-
 
 class StoredRun(RunFiles):
     """A stored run. Every call reads what is committed at that moment.

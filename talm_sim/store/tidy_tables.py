@@ -16,18 +16,6 @@ from talm_sim.types import AwarenessKind, Episode, LabelMeasured, Matrix, Measur
 if TYPE_CHECKING:
     import pandas
 
-__all__ = [
-    "add_comment_texts",
-    "add_judge_values",
-    "episode_record",
-    "episode_records",
-    "first_measure",
-    "frame",
-    "label_measure",
-    "settings_of",
-    "summary_with",
-]
-
 _SETTINGS = ("agent", "human", "perturb", "tools_from")
 """Tasks' own options that describe the conditions under which an agent acted."""
 _MOST_THINGS = 8

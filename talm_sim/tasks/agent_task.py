@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from talm_sim.tools_env.environment import Environment
     from talm_sim.tools_env.toolbox import Tools
 
-__all__ = ["AgentTask", "tools_of"]
-
 AgentTaskOptionsT = TypeVar("AgentTaskOptionsT", bound=AgentTaskOptions)
 _OWN_TURNS = 50
 """Of an agent that calls tools as it likes, each call may count as a turn; and a control that looks for a way out needs many."""
@@ -225,7 +223,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
                 human=options.human,
                 waits=waits,
                 starts_again=waits and (own is not None or tools.keep_state),
-                check=lambda scenarios: check_tools(scenarios, environment, job, own),
+                check=lambda scenarios: _check_tools(scenarios, environment, job, own),
                 tools_of=lambda scenarios: tools_of(scenarios, environment),
                 replaceable=kept_of_replaceable(environment, options.perturb) if waits else {},
                 weights=weights.digests if weights else {},
@@ -316,7 +314,7 @@ def _environment(job: Job[Any], tools: Tools, others: Mapping[str, Sequence[Mapp
     )
 
 
-def check_tools(scenarios: Sequence[Scenario], environment: Environment, job: Job[Any], own: OwnAgent | None) -> None:
+def _check_tools(scenarios: Sequence[Scenario], environment: Environment, job: Job[Any], own: OwnAgent | None) -> None:
     """See that the tools of every scenario are there, and out of the agent's sight where they should be.
 
     Raises:

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from talm_sim.tools_env.caller import ToolCaller
     from talm_sim.training.lessons.lesson import Lessons
 
-__all__ = ["Exporter", "Job", "OptionsT", "RunView", "Task"]
-
 OptionsT = TypeVar("OptionsT", bound=TaskOptions)
 
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from talm_sim.models.metering import max_tokens_of
 from talm_sim.types import Scenario
 
-__all__ = ["RESULT_TOKENS", "Bound", "one_request_bounds"]
-
 RESULT_TOKENS = 4_000
 """Of a tool's result, which is cut at 8,000 characters unless the user says otherwise."""
 

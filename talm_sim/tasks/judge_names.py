@@ -8,8 +8,6 @@ from talm_sim.judges.registry import in_order
 from talm_sim.tasks.base import Job
 from talm_sim.tasks.options import AgentTaskOptions
 
-__all__ = ["has_no_answers", "judge_names"]
-
 
 def judge_names(job: Job[Any]) -> tuple[str, ...]:
     """The judges of a run, in the order in which they work: those the user named, else those the task applies by itself.

@@ -10,12 +10,10 @@ from talm_sim.judges.prompts import messages_to_user, request_sections, transcri
 from talm_sim.tasks.paper.paper_rows import OTHER
 from talm_sim.types import FINISH, Episode, Row, Scenario, Termination
 
-__all__ = ["Material", "PersonQuestion", "PublishedAgreement", "pass_question"]
-
 Material = Sequence[tuple[str, str]]
 """What a person is shown: titles, each with the text below it."""
 Answers = Callable[[Row], Mapping[str, str]]
-KEYS_TAKEN = "smuq#"
+_KEYS_TAKEN = "smuq#"
 """Keys that mean the same whatever is asked."""
 
 
@@ -79,11 +77,11 @@ class PersonQuestion:
     rules: int = 1
 
     def __post_init__(self) -> None:
-        wrong = [key for key in self.labels if len(key) != 1 or not key.isalnum() or key.lower() != key or key in KEYS_TAKEN]
+        wrong = [key for key in self.labels if len(key) != 1 or not key.isalnum() or key.lower() != key or key in _KEYS_TAKEN]
         if wrong or len(self.labels) < 2 or len({*self.labels.values()}) < len(self.labels):
             raise ValueError(
                 f"question '{self.name}': labels needs two or more different labels, each under a small letter or a digit other than "
-                f"{', '.join(KEYS_TAKEN)}."
+                f"{', '.join(_KEYS_TAKEN)}."
             )
 
     @property
@@ -110,14 +108,14 @@ def pass_question(
         asks=asks,
         labels={"p": "pass", "f": "fail"},
         about="the final answer does what was asked",
-        show=show or episode_material,
+        show=show or _episode_material,
         value=lambda label, scenario: label == "pass",
         said={True: "pass", False: "fail"},
         published=published,
     )
 
 
-def episode_material(episode: Episode, scenario: Scenario) -> Material | None:
+def _episode_material(episode: Episode, scenario: Scenario) -> Material | None:
     """Return the request, what the agent did, and its final answer; None if it was not to answer, or something else ended the episode."""
     if not episode.termination.completed or episode.termination is Termination.ASSESSED:
         return None

@@ -12,8 +12,6 @@ from talm_sim.config import RunConfig
 if TYPE_CHECKING:
     from talm_sim.models.base import GenerationSettings
 
-__all__ = ["AnyJob", "are_alike", "differences", "has_earlier_schedule", "recorded_settings", "recording_key"]
-
 _LONGEST = 80
 """Characters of a value that are kept; of a longer one, its digest."""
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from talm_sim.scenarios.making.review import Reviewer
     from talm_sim.scenarios.making.state import FixedSettings
 
-__all__ = ["Listing", "Maker", "OpenModel"]
-
 Listing = tuple[Sequence[Mapping[str, str]], Mapping[str, str]]
 """A table: its rows, and key in the rows to head of the column."""
 

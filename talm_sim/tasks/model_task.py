@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from talm_sim.tasks.shared import Shared
     from talm_sim.types import ModelTurn
 
-__all__ = ["Asking", "AskingTask"]
-
 
 @dataclass(frozen=True, slots=True)
 class Asking:

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from talm_sim.types import Scenario, ToolSpec
 
 
-__all__ = ["Exported", "Opened", "Recorded"]
-
-
 @dataclass(frozen=True, slots=True)
 class Exported:
     """What an exporter wrote.

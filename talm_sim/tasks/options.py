@@ -12,8 +12,6 @@ from talm_sim.common.typed_options import OptionsModel
 from talm_sim.config import GEN, OPE, RESULT_LIMIT, SCO, Names, option
 from talm_sim.errors import PrerequisiteError
 
-__all__ = ["AgentOptions", "AgentTaskOptions", "PairedOptions", "PersonOptions", "PromptOptions", "TaskOptions"]
-
 
 class TaskOptions(OptionsModel):
     """Options of one task alone. Each field is an `option(default, scope, help)`."""

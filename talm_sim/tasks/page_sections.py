@@ -11,8 +11,6 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.types import Episode, Line, Missing, Section
 from talm_sim.types.base import FrozenModel
 
-__all__ = ["EpisodeDetails", "missing_section", "shorten"]
-
 
 class EpisodeDetails(FrozenModel):
     """The base of such models; all fields have defaults, as an episode may have no details."""

@@ -25,26 +25,6 @@ if TYPE_CHECKING:
     from talm_sim.tasks.makers import Maker
     from talm_sim.training.lessons.lesson import Lessons
 
-__all__ = [
-    "TASKS",
-    "every_task",
-    "find_exporter",
-    "find_lessons",
-    "find_maker",
-    "find_task",
-    "job_of",
-    "known_scenarios",
-    "list_exporters",
-    "list_makers",
-    "list_tasks",
-    "option_owner_message",
-    "owners_of_option",
-    "read_line",
-    "register_task",
-    "reviewer_of",
-    "task_of_file",
-]
-
 
 def read_line(line: Any, where: str, task: str) -> Scenario:
     """Read a line as a scenario of `task`.

@@ -7,8 +7,6 @@ from operator import mul
 
 from talm_sim.types import Row
 
-__all__ = ["Figure", "average_of", "difference_of", "mean_of", "ratio_of", "within"]
-
 Figure = Callable[[Sequence[Row]], Callable[[Sequence[int]], float | None]]
 """Takes rows, and returns what gives a figure's value from how often each row counts; None if it has no value."""
 

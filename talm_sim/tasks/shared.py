@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from talm_sim.models.base import Model
     from talm_sim.tools_env.toolbox import Tools
 
-__all__ = ["Shared"]
-
 
 class Shared(AsyncExitStack):
     """Models, tools and recordings of one session: a run, a judging or a grid of runs."""

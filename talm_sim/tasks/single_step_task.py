@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from talm_sim.tasks.open_job import Recorded
     from talm_sim.types import ModelTurn, TokenLogprob
 
-__all__ = ["Request", "SingleStepTask"]
-
 
 @dataclass(frozen=True, slots=True)
 class Request:

@@ -15,8 +15,6 @@ import pytest
 if TYPE_CHECKING:
     from talm_sim.testing.lab import Lab
 
-__all__ = ["talm"]
-
 _CASSETTES = "talm_cassettes"
 _used: pytest.StashKey[bool] = pytest.StashKey()
 _NOTICE = "talm_sim_notice"

@@ -14,19 +14,6 @@ from talm_sim.store.stored_run import StoredRun
 from talm_sim.tools_env.perturbations import narrow_tools, open_perturbations
 from talm_sim.types import Episode, Scenario, ToolEvent, ToolSpec, Verdict
 
-__all__ = [
-    "INVENTED",
-    "FaultLabels",
-    "changed_what_agent_saw",
-    "format_arguments",
-    "has_arguments",
-    "is_call",
-    "kind_of",
-    "names_not_offered",
-    "permanently_failed",
-    "was_struck",
-]
-
 INVENTED = frozenset({FaultLabel.PROPAGATED, FaultLabel.FABRICATED})
 """Labels of an answer that gives a wrong value, or claims a success that is none."""
 

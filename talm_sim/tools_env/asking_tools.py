@@ -10,8 +10,6 @@ from typing import Any
 
 from talm_sim.types import Decision, Form
 
-__all__ = ["AskPerson", "PersonClock", "asking_person", "current_person"]
-
 AskPerson = Callable[[Form], Coroutine[Any, Any, Decision]]
 """Puts a form to the person of an episode, and returns what was decided."""
 

@@ -12,8 +12,6 @@ from talm_sim.tools_env.routes import NOT_EXECUTABLE
 from talm_sim.tools_env.toolbox import Tools, ToolSession, open_tools
 from talm_sim.types import ToolSpec
 
-__all__ = ["ToolCaller"]
-
 _T = TypeVar("_T")
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import Protocol
 
-__all__ = ["Clock", "RealClock", "VirtualClock"]
-
 
 class Clock(Protocol):
     """Waits on behalf of slow, stuck or rate-limited tools; each call has its own clock."""

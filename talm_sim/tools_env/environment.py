@@ -30,8 +30,6 @@ from talm_sim.tools_env.tool_answers import cut_text, refusal_text, render_outco
 from talm_sim.tools_env.toolbox import Tools, ToolSession
 from talm_sim.types import Approval, Event, Origin, PerturbationLog, Scenario, ToolCall, ToolEvent, ToolSpec, UnparsableCall
 
-__all__ = ["Environment", "EpisodeTools", "validate_arguments"]
-
 log = logging.getLogger(__name__)
 
 _UNCOUNTED = ("unknown_tool", "unparsable_arguments", "invalid_arguments")

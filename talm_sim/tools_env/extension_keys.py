@@ -1,7 +1,5 @@
 """What an OpenAPI document says of a tool beyond the standard: the names of these extensions."""
 
-__all__ = ["REASON_KEY", "RECORD_KEY", "REPLACEABLE_KEY"]
-
 REPLACEABLE_KEY = "x-human-replaceable"
 """Operation extension that becomes `ToolSpec.human_replaceable`."""
 REASON_KEY = "x-human-replaceable-reason"

@@ -9,9 +9,7 @@ from talm_sim.errors import PrerequisiteError
 if TYPE_CHECKING:
     from talm_sim.tools_env.toolbox import Tools
 
-__all__ = ["WRITING", "guarded_tools"]
-
-WRITING = "writing"
+_WRITING = "writing"
 """Stands for every tool that is not declared read-only; a tool that has this name itself is written `tool:writing`."""
 _TOOL = "tool:"
 
@@ -28,7 +26,7 @@ def guarded_tools(text: str, tools: Tools) -> frozenset[str]:
     """
     found: set[str] = set()
     for word in filter(None, map(str.strip, text.split(","))):
-        if word == WRITING:
+        if word == _WRITING:
             found.update(name for name in tools.specs if not tools.only_reads(name))
             continue
         name = word.removeprefix(_TOOL)

@@ -11,8 +11,6 @@ from talm_sim.schemas import Schema, limit_work
 from talm_sim.tools_env.trials import CallResult, Trial
 from talm_sim.types import JsonObject
 
-__all__ = ["ToolHealth", "health_of"]
-
 _UNAUTHORISED = frozenset({401, 403, 407})
 
 

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-__all__ = ["Recovered", "on_restart"]
-
 
 @dataclass(frozen=True, slots=True)
 class Recovered:

@@ -16,25 +16,6 @@ from talm_sim.errors import ToolError
 from talm_sim.recordings import FAULT_HEADER, STATE_HEADER, HttpRequest, HttpResponse
 from talm_sim.types import Route
 
-__all__ = [
-    "FUNCTION_ERROR",
-    "LOGICAL_HOST",
-    "NOT_EXECUTABLE",
-    "TOO_LARGE",
-    "answer",
-    "build_request",
-    "failure",
-    "fault_of",
-    "fill_path",
-    "function_error",
-    "leads_away",
-    "oversized_response",
-    "posted",
-    "states_of",
-    "unexecuted_response",
-    "with_states",
-]
-
 LOGICAL_HOST = "http://tools.invalid"
 """Replaces the tools' base address, so that recordings fit every port."""
 TOO_LARGE = "answer_too_large"

@@ -14,8 +14,6 @@ from talm_sim.tools_env.sources.base import NotTaken
 from talm_sim.tools_env.toolbox import Tools
 from talm_sim.types import JsonObject, Scenario, ToolCall, ToolEvent, ToolSpec, Turn
 
-__all__ = ["Sight", "show_effect"]
-
 _HEIGHTS = {"Elbrus": ("Russia", 5642), "Kazbek": ("Georgia", 5047), "Mont Aiguille": ("France", 2087), "Mont Blanc": ("France", 4806)}
 _ASKED = {"name": "Mont Blanc", "unit": "ft", "year": 2023}
 _HIGHER_BEFORE = {"Mont Blanc": 2}

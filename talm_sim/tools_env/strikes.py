@@ -11,8 +11,6 @@ from talm_sim.tools_env.perturbations import Call, Outcome, Perturbation
 from talm_sim.tools_env.tool_answers import render_outcome
 from talm_sim.types import PerturbationLog
 
-__all__ = ["Strikes"]
-
 
 class Strikes:
     """What the perturbations that watch an episode's calls do to one of them.

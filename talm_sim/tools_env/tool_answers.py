@@ -11,8 +11,6 @@ from talm_sim.errors import ToolError
 from talm_sim.tools_env.perturbations import Outcome
 from talm_sim.tools_env.routes import FUNCTION_ERROR, NOT_EXECUTABLE, TOO_LARGE
 
-__all__ = ["cut_text", "read_answer", "refusal_text", "render_outcome"]
-
 _NO_ANSWER = {
     "timeout": "The tool did not answer in time.",
     "connection_reset": "The connection was reset.",

@@ -23,8 +23,6 @@ from talm_sim.tools_env.sources.base import EpisodeCalls, NotTaken, StatefulSour
 from talm_sim.tools_env.sources.registry import BUILT_IN, open_source
 from talm_sim.types import JsonObject, Origin, Route, ToolSpec
 
-__all__ = ["ToolSession", "Tools", "open_tools"]
-
 _ASKS = "this name is reserved for asking the person (--human); rename the tool."
 
 

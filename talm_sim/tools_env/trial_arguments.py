@@ -15,8 +15,6 @@ from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.schemas import NotChecked, Schema, current_work, limit_work
 from talm_sim.types import JsonObject, ToolSpec
 
-__all__ = ["Example", "example_arguments", "read_arguments"]
-
 _TEXTS = ("example", "sample", "specimen", "instance")
 """Texts that differ, so that an argument left out of a request is not given away by another one."""
 _FORMATS = {

@@ -19,8 +19,6 @@ from talm_sim.tools_env.toolbox import Tools
 from talm_sim.tools_env.trial_arguments import Example, example_arguments
 from talm_sim.types import JsonObject
 
-__all__ = ["AT_ONCE", "MAY_CHANGE", "CallResult", "Trial", "call_times", "try_tools"]
-
 AT_ONCE = 8
 """Tools that are called at the same time; the calls of one tool follow each other."""
 MAY_CHANGE = "may change data"

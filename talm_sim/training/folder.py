@@ -19,19 +19,6 @@ from talm_sim.common.processes import hidden_name, sweep
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.local.adapters import ADAPTER_CARD
 
-__all__ = [
-    "BASE",
-    "CHECKPOINTS",
-    "WHOLE",
-    "at_work",
-    "check_disk",
-    "check_place",
-    "is_finished",
-    "last_checkpoint",
-    "temporary",
-    "whole_checkpoints",
-]
-
 BASE, CHECKPOINTS = "base", "checkpoints"
 """Folders next to the adapter: the merged weights that a second stage trains, and what a training continues from."""
 WHOLE = "whole"

@@ -12,8 +12,6 @@ from talm_sim.common.toml_files import packaged_toml, read_toml
 from talm_sim.common.typed_options import OptionsModel, read_options
 from talm_sim.errors import OptionError, PrerequisiteError, did_you_mean
 
-__all__ = ["METHODS", "RECIPES", "Method", "Recipe", "read_recipe"]
-
 Method = Literal["sft", "dpo", "rpo"]
 METHODS: tuple[Method, ...] = ("sft", "dpo", "rpo")
 RECIPES = ("study", "when2call-sft", "when2call-rpo")

@@ -16,8 +16,6 @@ from talm_sim.models.local.scoring import encode_question
 from talm_sim.training.recipe import Method
 from talm_sim.types import Behaviour
 
-__all__ = ["Example", "Row", "encode_rows", "read_rows"]
-
 _ACTIONS = (*(one.value for one in Behaviour), "call", "defer", "clarify", "answer")
 """Classes of answers: those of When2Call, and the decisions of the study of tool refusal."""
 _PAIR = ("chosen", "rejected")

@@ -23,8 +23,6 @@ from talm_sim.training.folder import WHOLE
 from talm_sim.training.recipe import Method, Recipe
 from talm_sim.training.token_rows import Example
 
-__all__ = ["make_trainer", "rpo_loss"]
-
 
 class _Quiet:
     """What the trainers do differently here, whichever they are."""

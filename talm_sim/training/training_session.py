@@ -28,8 +28,6 @@ from talm_sim.training.token_rows import Example, encode_rows, read_rows
 
 log = logging.getLogger(__name__)
 
-__all__ = ["Forecast", "Job", "Step", "forecast", "train"]
-
 _TOKENS_TOGETHER = {"cpu": 2048, "cuda": 16_384}
 """Most tokens, padding included, of the rows in one pass; a model of 135M parameters needs about 4 MB for each."""
 _PACKAGES = ("torch", "transformers", "trl", "peft")

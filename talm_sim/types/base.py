@@ -6,8 +6,6 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-__all__ = ["FrozenModel", "JsonObject"]
-
 JsonObject = dict[str, Any]
 """A JSON object, as a JSON Schema or a call's arguments."""
 

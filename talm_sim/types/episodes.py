@@ -13,24 +13,6 @@ from talm_sim.types.pages import render_episode
 from talm_sim.types.requests import Decision, Declined, PersonRequest
 from talm_sim.types.tools import FINISH, ToolCall, UnparsableCall
 
-__all__ = [
-    "AwarenessAnswer",
-    "AwarenessKind",
-    "AwarenessValue",
-    "Episode",
-    "Event",
-    "HumanEvent",
-    "ModelTurn",
-    "Origin",
-    "PerturbationLog",
-    "Precision",
-    "Termination",
-    "TokenLogprob",
-    "ToolEvent",
-    "Usage",
-    "episode_id",
-]
-
 
 class Usage(FrozenModel):
     """Tokens of one generation, as the provider counted them."""

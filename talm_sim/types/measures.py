@@ -15,29 +15,7 @@ from talm_sim.types.pages import html_table
 from talm_sim.types.scenarios import Scenario
 from talm_sim.types.written_figures import format_figure_with_interval
 
-__all__ = [
-    "UNPARSED",
-    "Better",
-    "Curve",
-    "LabelMeasured",
-    "Line",
-    "Matrix",
-    "Measure",
-    "MeasureKind",
-    "MeasurePlace",
-    "Measured",
-    "Rate",
-    "Row",
-    "Section",
-    "Series",
-    "Summary",
-    "Verdict",
-    "columns",
-    "summary_table",
-    "tables",
-]
-
-MeasureKind = Literal["rate", "score", "number"]
+_MeasureKind = Literal["rate", "score", "number"]
 """`rate`: a share k / n with its 95 % interval; `score`: a value between 0 and 1 with an interval; `number`: a value alone."""
 Better = Literal["higher", "lower", "neither"]
 """Which of two values of a measure is the better one; `neither`: it depends on what a reader wants, or nobody says."""
@@ -135,7 +113,7 @@ class Measure(FrozenModel):
     """Key in `--json` and `--csv`."""
     head: str
     """Its name in a table."""
-    kind: MeasureKind = "rate"
+    kind: _MeasureKind = "rate"
     place: MeasurePlace = "column"
     under: str = ""
     """For a line or a column, the title of the group of lines or the table it belongs to; the first table has none. For a number beside a

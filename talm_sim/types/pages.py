@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from html import escape
 from typing import Any
 
-__all__ = ["html_table", "render_episode", "render_episodes_with"]
-
 _RENDERERS: list[Callable[[Any], str]] = []
 
 

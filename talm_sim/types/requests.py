@@ -9,8 +9,6 @@ from pydantic import Field
 
 from talm_sim.types.base import FrozenModel, JsonObject
 
-__all__ = ["Action", "Approval", "Decision", "Declined", "Form", "PersonRequest"]
-
 Declined = Literal["", "idk", "skip", "timeout", "limit"]
 """Why there is no answer; empty where there is one."""
 

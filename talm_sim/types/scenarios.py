@@ -21,23 +21,6 @@ from pydantic import (
 from talm_sim.types.base import FrozenModel
 from talm_sim.types.tools import GoldCall, ToolCall
 
-__all__ = [
-    "AcceptedCall",
-    "Behaviour",
-    "Calls",
-    "Choice",
-    "Fact",
-    "Facts",
-    "Missing",
-    "MissingKind",
-    "Option",
-    "Scenario",
-    "Source",
-    "Target",
-    "Turn",
-    "YesNo",
-]
-
 
 class Fact(FrozenModel):
     """One fact a correct answer states."""

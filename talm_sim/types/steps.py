@@ -9,8 +9,6 @@ from itertools import zip_longest
 from talm_sim.types.base import FrozenModel
 from talm_sim.types.episodes import Episode, Event, ToolEvent
 
-__all__ = ["Divergence", "Step", "first_difference", "steps_of"]
-
 
 class Step(FrozenModel):
     """One thing that happened in an episode."""

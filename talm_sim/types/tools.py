@@ -9,8 +9,6 @@ from pydantic import Field, model_validator
 
 from talm_sim.types.base import FrozenModel, JsonObject
 
-__all__ = ["FINISH", "GoldCall", "Route", "ToolCall", "ToolSpec", "UnparsableCall"]
-
 FINISH = "Finish"
 """Name of the tool whose call gives the answer, where a text alone does not end an episode."""
 

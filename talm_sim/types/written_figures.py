@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Protocol
 
-__all__ = ["DASH", "Figure", "decimal", "format_figure", "format_figure_with_interval", "interval"]
-
 DASH = "\N{EN DASH}"
 """Shown between the ends of an interval, and if there is no value."""
 

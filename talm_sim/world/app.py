@@ -9,8 +9,6 @@ from fastapi.responses import JSONResponse
 
 from talm_sim.world import HEALTH_PATH, routers
 
-__all__ = ["create_app"]
-
 
 def create_app() -> FastAPI:
     """Build the application out of every module found in `service/routers/`.

@@ -7,8 +7,6 @@ from importlib.resources import files
 
 from pydantic import BaseModel, ConfigDict
 
-__all__ = ["DATA", "DataFile", "DataSource", "list_sources"]
-
 DATA = files("talm_sim.world") / "data"
 """One folder a category: its `SOURCES.toml`, and the files that were taken from a source."""
 

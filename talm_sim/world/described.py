@@ -7,8 +7,6 @@ from talm_sim.tools_env.sources.http import HttpTools
 from talm_sim.tools_env.sources.openapi_document import tools_from_openapi
 from talm_sim.world.app import create_app
 
-__all__ = ["built_in_tools"]
-
 
 def built_in_tools() -> HttpTools:
     """Return the built-in tools, from the application itself: no server is needed to describe it."""

@@ -4,8 +4,6 @@ import hashlib
 from collections.abc import Sequence
 from typing import TypeVar
 
-__all__ = ["draw", "draw_number"]
-
 _Item = TypeVar("_Item")
 
 

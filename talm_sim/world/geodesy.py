@@ -2,8 +2,6 @@
 
 import math
 
-__all__ = ["KM_PER_MILE", "great_circle_km"]
-
 EARTH_RADIUS_KM = 6371.0088
 """Mean radius (IUGG)."""
 KM_PER_MILE = 1.609344

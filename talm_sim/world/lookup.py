@@ -6,8 +6,6 @@ from collections.abc import Iterable
 
 from fastapi import HTTPException
 
-__all__ = ["fold", "not_found", "several_fit"]
-
 
 def fold(text: str) -> str:
     """Reduce a name to what two spellings of it share: no case, no diacritics, single spaces.

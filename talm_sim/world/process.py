@@ -23,8 +23,6 @@ from talm_sim.tools_env.sources.http import HttpTools
 from talm_sim.tools_env.sources.openapi_document import tools_from_openapi
 from talm_sim.world import HEALTH_PATH
 
-__all__ = ["ToolService", "read_tools"]
-
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 5.0
 DEATH_S = 5.0

@@ -12,8 +12,6 @@ import uvicorn
 
 from talm_sim.errors import PrerequisiteError
 
-__all__ = ["HOST", "serve", "serve_app"]
-
 HOST = "127.0.0.1"
 """What is served answers on loopback only."""
 

@@ -8,8 +8,6 @@ from talm_sim.tools_env.sources.base import SourceRequest
 from talm_sim.tools_env.sources.http import HttpSource
 from talm_sim.world.process import ToolService, read_tools
 
-__all__ = ["BuiltInTools", "open_built_in"]
-
 
 class BuiltInTools(HttpSource):
     """The tools of a service of our own.

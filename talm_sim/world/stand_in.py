@@ -4,8 +4,6 @@ from typing import Any
 
 from talm_sim.tools_env.extension_keys import REASON_KEY, RECORD_KEY, REPLACEABLE_KEY
 
-__all__ = ["person_can", "person_cannot"]
-
 
 def person_can(why: str) -> dict[str, Any]:
     """Mark a tool whose work a person can do with minimal effort (Fail-TaLMs, section 3.2), as `openapi_extra` of its route.

@@ -8,8 +8,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["read_data"]
-
 
 @cache
 def read_data(category: str, name: str) -> Any:

@@ -4,8 +4,6 @@ from functools import cache
 from importlib.resources import files
 from zoneinfo import ZoneInfo
 
-__all__ = ["time_zone", "time_zone_names"]
-
 
 @cache
 def time_zone(name: str) -> ZoneInfo:

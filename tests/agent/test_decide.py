@@ -3,8 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.agent.decide import NOT_ASKED_FOR, decide_by_scenario, explain_misfit
 from talm_sim.agent.humans import DONT_KNOW, SimulatedResponder

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.tasks.templates import load_template
-from talm_sim.tasks.templates import template_sandbox as sandbox
+from talm_sim.tasks.templates import load_template, template_sandbox as sandbox
 from talm_sim.types import Behaviour, Option
 
 GOOD_CALL = "{% macro tool_call(name, arguments) %}{{ name }}{% endmacro %}"

@@ -5,8 +5,6 @@ from __future__ import annotations
 from talm_sim.tasks.when2call.scored import OptionScore, Scored
 from talm_sim.types import Behaviour, Choice, Episode, Option, Scenario, Termination, Turn
 
-__all__ = ["choice_episode", "choice_scenario"]
-
 _OPTIONS = tuple(Option(behaviour=one, text=f"{one.value}.") for one in Behaviour)
 
 

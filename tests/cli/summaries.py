@@ -6,8 +6,6 @@ from talm_sim.cli.report.layout import Block
 from talm_sim.judges.stats import wilson
 from talm_sim.types import Matrix, Measure, Summary
 
-__all__ = ["CLASSES", "COUNTS", "HOSTILE", "agents", "choices", "choices_block", "many_classes", "struck", "wide"]
-
 HOSTILE = '</h2><script>alert(1)</script><img src=x onerror=alert(1)> {{ 7 * 7 }} | \' " & \x1b[31mred\x00\u202e $x^2$ id="a" #010203'
 CLASSES = ("direct", "tool_call", "request_for_info", "cannot_answer")
 COUNTS = ((0, 0, 0, 0), (2, 30, 5, 1), (0, 12, 20, 3), (4, 9, 7, 11))

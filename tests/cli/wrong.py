@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
 
-__all__ = ["Talm", "check", "check_each"]
-
 Case = TypeVar("Case")
 
 Talm = Callable[..., tuple[int, str, str]]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.common.budgets import BUDGET_WORDS, Budget, read_budget
 from talm_sim.config import RunConfig

@@ -9,8 +9,7 @@ from itertools import permutations
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.common.kappa import alpha, alpha_of_drawn, kappa, kappa_of_drawn
 

@@ -12,8 +12,6 @@ from talm_sim.judges.base import JudgeContext, prompt_key
 from talm_sim.models.base import GenerationSettings
 from talm_sim.types import ModelTurn, ToolSpec
 
-__all__ = ["ScriptedModel", "grading", "scripted"]
-
 
 @dataclass
 class ScriptedModel:

@@ -5,8 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.judges.base import JudgeContext
 from talm_sim.judges.behaviour import BehaviourJudge, classify

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.judges.base import JudgeContext
 from talm_sim.judges.fault_verdicts import FaultJudge, FaultLabel, judge_faults

@@ -7,8 +7,7 @@ from contextlib import contextmanager, nullcontext
 from itertools import product
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.common.digests import derive_seed
 from talm_sim.errors import ContextOverflowError, ProviderError

@@ -11,8 +11,7 @@ from statistics import mean
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from talm_sim.judges.paired import (
     Cluster,

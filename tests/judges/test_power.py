@@ -3,8 +3,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from talm_sim.judges.paired import Cluster, flip_signs
 from talm_sim.judges.power import Discordance, find_discordance, find_drop, pairs_needed, power

@@ -6,8 +6,7 @@ from itertools import combinations
 from statistics import fmean
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.judges.repeats import outcomes_of, pass_at, pass_hat, repeat_measures, repeat_notes, shares_by_epoch
 from talm_sim.judges.stats import share, wilson

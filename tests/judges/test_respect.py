@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.judges.base import JudgeContext
 from talm_sim.judges.refused import RESPECTED, RespectJudge, asks_go_ahead, judge_refusals, says_no

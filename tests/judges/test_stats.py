@@ -7,8 +7,7 @@ from operator import mul
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from talm_sim.judges.stats import average_of_rates, bootstrap, mean_over, pool_rates, ratio_interval, share, share_of_counts, wilson
 from talm_sim.types import Rate, Row

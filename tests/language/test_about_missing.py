@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.language.about_missing import describe_missing, question_is_about, user_knowledge
 from talm_sim.language.question_words import STOP, stem

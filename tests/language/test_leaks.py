@@ -3,8 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from talm_sim.language.leaks import find_leak, mentions, tokens
 from talm_sim.language.question_words import STOP, stem

@@ -23,8 +23,6 @@ from typing import Any
 
 from tests.models.loopback import QuietHandler, running
 
-__all__ = ["Killable", "Served", "serving"]
-
 
 class Served(ThreadingHTTPServer):
     """A server with keep-alive; `hold` is called before each answer, and the answer of number `last` is its last half one."""

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, TypeVar
 
-__all__ = ["Answer", "Loopback", "QuietHandler", "anthropic_answer", "chat_answer", "loopback", "running", "text_answer"]
-
 S = TypeVar("S", bound=ThreadingHTTPServer)
 
 

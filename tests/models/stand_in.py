@@ -14,8 +14,6 @@ from typing import Any, Literal
 
 from tests.models.loopback import QuietHandler, running
 
-__all__ = ["Policy", "StandIn", "serving"]
-
 Policy = Literal["guesses", "asks"]
 """`guesses`: sees nothing missing, and calls each tool with what it makes up. `asks`: asks a person first, with `ask_human` or in words."""
 Call = tuple[str, dict[str, Any]]

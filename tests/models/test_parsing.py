@@ -5,8 +5,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.models.parsing import parse_call, parse_calls, replace_surrogates, split_reasoning
 from talm_sim.types import ModelTurn, ToolCall, UnparsableCall

@@ -3,8 +3,7 @@ from __future__ import annotations
 from email.utils import formatdate
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.models.retries import RetryPolicy, is_retryable, retry_after
 

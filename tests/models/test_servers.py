@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from talm_sim.models.servers import FIRST_PAUSE_S, LONGEST_PAUSE_S, Servers, ServersChange, Turn, on_servers_change
 

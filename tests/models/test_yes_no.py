@@ -3,8 +3,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.models.yes_no import read_yes_no, yes_no_chances, yes_probability
 from talm_sim.types import AwarenessValue, TokenLogprob

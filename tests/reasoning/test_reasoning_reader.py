@@ -8,8 +8,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.reasoning import FIELDS, Decision, Value, begin_form, draw_form, find_form, read_form, write_form
 from tests.growth import check_growth

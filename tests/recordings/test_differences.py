@@ -8,8 +8,7 @@ from itertools import zip_longest
 from typing import Any
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from talm_sim.recordings import Redactor
 from talm_sim.recordings.tape import ABSENT, Difference, first_difference

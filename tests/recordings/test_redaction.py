@@ -5,8 +5,7 @@ from pathlib import Path
 from urllib.parse import quote_plus
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from talm_sim.common.credentials import credentials_in_environment
 from talm_sim.errors import CassetteMissError

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 import requests
 import vcr
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from talm_sim.config import Traffic
 from talm_sim.errors import PrerequisiteError

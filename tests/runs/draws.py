@@ -8,8 +8,6 @@ import pytest
 
 from talm_sim.judges import stats
 
-__all__ = ["few_draws"]
-
 
 @pytest.fixture(scope="module", autouse=True)
 def few_draws() -> Iterator[None]:

@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
-__all__ = ["until", "working"]
-
 PATIENCE_S = 120.0
 """Only what hangs takes so long."""
 

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from talm_sim.agent.episode import PendingQuestion, Waiting
+from talm_sim.agent.asks import PendingQuestion
+from talm_sim.agent.episode import Waiting
 from talm_sim.agent.humans import HumanReply
 from talm_sim.config import RunConfig
 from talm_sim.runs.batch import run_batch

@@ -9,8 +9,6 @@ from typing import Any
 from talm_sim.comparison.compared_rows import Column, Side
 from talm_sim.types import Measure, Row
 
-__all__ = ["PASS", "made_side", "one_row", "rows_of", "write_baseline"]
-
 PASS = Measure(name="pass_rate", head="PR", better="higher")
 
 

@@ -16,8 +16,6 @@ from talm_sim.store.files.store import create_run
 from talm_sim.store.stored_run import StoredRun
 from talm_sim.types import Episode, Scenario, Verdict
 
-__all__ = ["store"]
-
 
 def store(
     directory: Path, name: str, scenarios: Sequence[Scenario], episodes: Sequence[Episode], verdicts: Sequence[Verdict] = (), **config: Any

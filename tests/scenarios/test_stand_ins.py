@@ -3,8 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.scenarios.stand_ins import ReplaceableTool, StandIn, find_stand_in, is_structured
 from talm_sim.types import Fact, Facts, GoldCall, Missing, MissingKind, Scenario, ToolSpec, Turn

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.dialogue import as_dicts, as_messages, as_text, is_said, request_text, with_answers

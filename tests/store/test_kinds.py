@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from talm_sim.agent.episode import PendingQuestion, Waiting
+from talm_sim.agent.asks import PendingQuestion
+from talm_sim.agent.episode import Waiting
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.batch import run_batch
 from talm_sim.store.desk import AnswerStatus, Desk, answer

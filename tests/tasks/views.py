@@ -12,8 +12,6 @@ from talm_sim.judges.stats import wilson
 from talm_sim.tasks import Job, RunView, job_of
 from talm_sim.types import Episode, Measured, Rate, Row, Scenario, Summary, ToolSpec, Verdict
 
-__all__ = ["View", "check_summaries", "job", "share"]
-
 
 def job(task: str, **options: Any) -> Job[Any]:
     """A job of `task`; `options` are shared ones or the task's own."""

@@ -5,8 +5,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tools_env.sources.http import HttpTools

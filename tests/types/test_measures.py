@@ -3,8 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.judges.stats import wilson
 from talm_sim.types import Episode, Line, Matrix, Measure, Row, Scenario, Section, Source, Summary, Termination, Turn

@@ -6,8 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.common.digests import digest
 from talm_sim.types import Missing, MissingKind, Scenario, Turn

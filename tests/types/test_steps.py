@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.types import Episode, HumanEvent, ModelTurn, Termination, ToolCall, ToolEvent
 from talm_sim.types.steps import first_difference, steps_of

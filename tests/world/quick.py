@@ -11,8 +11,6 @@ from talm_sim.world import process
 from talm_sim.world.process import ToolService
 from tests.warm import warm_python
 
-__all__ = ["PATIENCE_S", "QuickServices"]
-
 PATIENCE_S = 100.0
 """Only what hangs takes so long."""
 

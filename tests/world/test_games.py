@@ -6,8 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.world.routers.games.boards import glicko_2
 from talm_sim.world.routers.games.cards import deal_freecell

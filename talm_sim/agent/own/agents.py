@@ -16,8 +16,6 @@ from langgraph.pregel import Pregel
 from talm_sim.errors import PrerequisiteError, line_to_copy
 from talm_sim.foreign.plugins import load_object, looking_at
 
-__all__ = ["OwnAgent", "check_graph", "find_agent", "hand_over", "load_agent", "tool_nodes"]
-
 _HANDED = ("messages", "tools", "model")
 """What a function can receive, by the names of its parameters."""
 

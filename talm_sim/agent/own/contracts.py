@@ -21,8 +21,6 @@ from talm_sim.common.json_values import read_json
 from talm_sim.schemas import Schema
 from talm_sim.types import Action, Approval, Decision, HumanEvent
 
-__all__ = ["AskedOfPerson", "read_interrupt"]
-
 _Read = Callable[[Any], Sequence[Approval | None]]
 _Write = Callable[[Sequence[Decision], Sequence[Approval]], Any]
 _ACTIONS: tuple[Action, ...] = ("approve", "edit", "reject", "respond")

@@ -24,8 +24,6 @@ from talm_sim.models.langchain_chat import turn_of
 from talm_sim.models.metering import current_meter, generation_bound
 from talm_sim.types import HumanEvent, ModelTurn, ToolEvent, ToolSpec, Usage
 
-__all__ = ["HandedModel", "HandedTool", "TurnWatcher", "put_in_place"]
-
 _OURS = "talm-sim"
 
 

@@ -41,8 +41,6 @@ from talm_sim.types import (
     UnparsableCall,
 )
 
-__all__ = ["CURRENT", "AgentLimits", "AgentSession", "AgentStopped"]
-
 T = TypeVar("T")
 Asked = Literal["tool", "words", "interrupt", "policy", "elicitation"]
 """How a question was asked: `HumanEvent.by`."""

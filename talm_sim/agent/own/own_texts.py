@@ -12,8 +12,6 @@ from talm_sim.common.credentials import Hider
 from talm_sim.models.parsing import MOST_NAMED, parse_call, replace_surrogates
 from talm_sim.types import Approval, Form, ToolCall, UnparsableCall
 
-__all__ = ["clean_messages", "clean_request", "drop_surrogates", "read_call"]
-
 RequestT = TypeVar("RequestT", bound=Approval | Form)
 _MOST_RAW = 2000
 """Characters that are kept of arguments that are not a JSON object."""

@@ -25,8 +25,7 @@ from talm_sim.agent.own.own_session import CURRENT, AgentLimits, AgentSession, A
 from talm_sim.agent.own.talk import NotAnAgentError, play_agent
 from talm_sim.common import processes
 from talm_sim.errors import PrerequisiteError
-from talm_sim.foreign import loop as foreign_loop
-from talm_sim.foreign import threads
+from talm_sim.foreign import loop as foreign_loop, threads
 from talm_sim.foreign.code import in_foreign_code
 from talm_sim.foreign.error_text import MOST_READ, kind_of, text_of
 from talm_sim.foreign.loop import LoopGivenUp, abandon_loop_of, on_foreign_loop
@@ -35,8 +34,6 @@ from talm_sim.models.base import GenerationSettings
 from talm_sim.models.metering import current_meter
 from talm_sim.tools_env.perturbations import ModelRequestError
 from talm_sim.types import Termination, ToolSpec
-
-__all__ = ["OwnModel", "Sessions", "failure_of"]
 
 log = logging.getLogger(__name__)
 _OURS = frozenset({__file__, conversation.__file__, foreign_loop.__file__, threads.__file__})

@@ -24,8 +24,6 @@ from talm_sim.models.wire_messages import text_of
 from talm_sim.scenarios.dialogue import as_messages
 from talm_sim.types import Approval, HumanEvent
 
-__all__ = ["NotAnAgentError", "play_agent"]
-
 _STEPS = 1_000
 """Steps a user's graph may take; its turns and its time have limits of their own."""
 

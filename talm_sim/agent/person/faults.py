@@ -33,8 +33,6 @@ from talm_sim.language.said.counts import bounded, counted, counts_in_words, is_
 from talm_sim.language.said.past_acts import claimed_acts
 from talm_sim.language.said.spoken_values import SaidValue, names_in, remember, turns, values_in
 
-__all__ = ["FAULTS", "FaultKind", "PersonFault", "find_faults", "told_things"]
-
 _NOT_NAME = re.compile(
     r"\b(?:not|never|no longer|instead of|rather than)((?: (?:at|in|for|from|to|on|with|by|the|an?|mrs?|ms|of|really|any ?more))*)"
     r" ((?-i:[^\W\da-z_])[\w'\u2019-]*)",

@@ -22,19 +22,6 @@ from talm_sim.language.said.counts import bounded, counted, counts_in_words, fol
 from talm_sim.language.said.spoken_values import names_in, spelt_numbers, turns, values_in
 from talm_sim.types import Fact
 
-__all__ = [
-    "day_of",
-    "derived_days",
-    "gives_thing",
-    "is_bound",
-    "is_relative",
-    "number_of",
-    "other_day",
-    "other_unit",
-    "read_text",
-    "right_places",
-]
-
 _LONG_NUMBER = 8
 _CONTROLS = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)|\x1b[ -/]*[0-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]"

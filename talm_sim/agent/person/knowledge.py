@@ -12,8 +12,6 @@ from talm_sim.language.leaks import mentions
 from talm_sim.scenarios.dialogue import dialogue
 from talm_sim.types import Fact, Facts, Missing, Scenario, ToolSpec
 
-__all__ = ["Knowledge", "KnownThing", "knowledge_of"]
-
 _LEAD = re.compile(r"^(?:(?:the|a|an|of|on|in|at|to|from|by|with|taking|is|are)\b\s*)+|[\"'\u2018\u2019\u201c\u201d]", re.IGNORECASE)
 
 

@@ -22,8 +22,6 @@ from talm_sim.types import Approval, Decision, PersonRequest, Scenario
 if TYPE_CHECKING:
     from talm_sim.agent.prompts import Prompts
 
-__all__ = ["ANSWER_TOKENS", "ASKED_FOR", "PERSONAS", "PersonModel", "Persona", "PlayedPerson", "named_model"]
-
 _MODEL_PERSON = "model"
 """What `--human` calls it, before the colon and the model's name."""
 Persona = Literal["none", "terse", "chatty", "confused", "wrong-once", "front-loads", "pushes-back", "claims-done"]

@@ -10,8 +10,6 @@ from talm_sim.agent.person.faults import PersonFault, find_faults, told_things
 from talm_sim.agent.person.knowledge import Knowledge
 from talm_sim.types import Episode, HumanEvent
 
-__all__ = ["ReadAnswer", "is_simulated", "read_answers"]
-
 _RECORDED = re.compile(r"recorded \((.*)\)", re.DOTALL)
 _PUSHES_BACK = re.compile(
     r"\bwhy (?:do|would|should|must|is|are|does|on earth)\b|\bwhat for\b|\bwhat does (?:that|it|this) have to do\b|\bnone of your\b"

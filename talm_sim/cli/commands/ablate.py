@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from talm_sim.runs.ablation.play_grid import Ablation, Cell
     from talm_sim.runs.prices import Price
 
-__all__ = ["command"]
-
 _EXAMPLES = """\b
 Examples:
   talm-sim ablate --over human=none,recorded --split underspecified

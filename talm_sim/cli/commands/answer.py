@@ -30,8 +30,6 @@ from talm_sim.store.questions import Question, suggest_open_episode
 from talm_sim.store.stored_run import StoredRun, load_run
 from talm_sim.types import Action, Approval, Decision, Form
 
-__all__ = ["command"]
-
 RESPONDER = "answer"
 _WAYS = ("--text", "--idk", "--skip", "--decide", "--undo")
 _WITH_TEXT, _WITH_VALUES = ("reject", "respond"), ("edit", "accept")

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import click
 
-from talm_sim.cli.parsing.shared_arguments import completer_for, json_option, plugin_option, print_csv, print_json, run_dir_option
+from talm_sim.cli.parsing.lazy import completer_for
+from talm_sim.cli.parsing.shared_arguments import json_option, plugin_option, print_csv, print_json, run_dir_option
 from talm_sim.cli.report.comparison import comparison_lines, comparison_markdown
 from talm_sim.cli.report.report_files import check_page_name, write_file
 from talm_sim.cli.terminal.console import stdout
@@ -20,8 +21,6 @@ from talm_sim.comparison.gate_set import check_compared
 from talm_sim.errors import PrerequisiteError
 from talm_sim.store.stored_run import StoredRun, load_run
 from talm_sim.types.steps import Divergence
-
-__all__ = ["command"]
 
 
 @click.command()

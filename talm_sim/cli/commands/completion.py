@@ -10,8 +10,6 @@ from click.shell_completion import get_completion_class
 
 from talm_sim.errors import PrerequisiteError, quote
 
-__all__ = ["command"]
-
 _SHELLS = {"bash": ".bashrc", "zsh": ".zshrc", "fish": ""}
 """Shell to the file it reads when it starts; fish looks for a program's script by itself."""
 

@@ -23,8 +23,6 @@ from talm_sim.tasks.registry import list_tasks
 from talm_sim.tools_env.sources.sandbox import explain_no_sandbox
 from talm_sim.tools_env.sources.sandbox_walls import network_files
 
-__all__ = ["command"]
-
 _REQUIRED = ("langgraph", "langgraph-checkpoint-sqlite", "langchain-core", "openai", "anthropic", "httpx2", "requests", "vcrpy", "fastapi")
 _OPTIONAL = {
     "pandas": "load_run(...).to_pandas()",
@@ -47,7 +45,7 @@ def command(as_json: bool) -> int:
 
     Credentials are reported as set or not set, and never shown. The exit code is 1 if something that the package itself needs is broken.
     """
-    report = examine()
+    report = _examine()
     if as_json:
         print_json(report)
     else:
@@ -55,7 +53,7 @@ def command(as_json: bool) -> int:
     return 1 if report["problems"] else 0
 
 
-def examine() -> dict[str, Any]:
+def _examine() -> dict[str, Any]:
     """Look at everything; nothing is contacted."""
     problems: list[str] = []
     packages = {name: _version(name) for name in _REQUIRED}

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from talm_sim.exchange.exports.episode_spans import Trace
     from talm_sim.tasks import Task
 
-__all__ = ["command"]
-
-
 _PLUGINS = plugin_option(
     click.Command("export", add_help_option=False, context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
 )

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from talm_sim.cli.parsing.shared_arguments import command_line, completer_for, plugin_option, run_dir_option
+from talm_sim.cli.parsing.lazy import completer_for
+from talm_sim.cli.parsing.shared_arguments import command_line, plugin_option, run_dir_option
 from talm_sim.cli.terminal.text import count, strip_control
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, format_names, line_to_copy
 
 if TYPE_CHECKING:
     from talm_sim.exchange.traces.import_traces import ImportedTraces
-
-__all__ = ["command"]
 
 
 @click.group()

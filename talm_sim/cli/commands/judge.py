@@ -9,11 +9,10 @@ from typing import Any
 import click
 
 from talm_sim.cli.parsing.field_options import ConfigOption
+from talm_sim.cli.parsing.lazy import completer_for
 from talm_sim.cli.parsing.options import ConfigCommand, collect
-from talm_sim.cli.parsing.shared_arguments import INTERRUPTED, command_line, completer_for, one_run_argument, run_dir_option
+from talm_sim.cli.parsing.shared_arguments import INTERRUPTED, command_line, one_run_argument, run_dir_option
 from talm_sim.config import Scope
-
-__all__ = ["command"]
 
 _SCOPES = (Scope.SCORING, Scope.OPERATIONAL)
 _WITHOUT = ("run_dir", "run_id", "on", "name", "tools", "max_episodes", "controls", "gate", "baseline", "junit", "summary")

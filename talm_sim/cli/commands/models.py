@@ -13,8 +13,6 @@ from talm_sim.cli.terminal.text import count
 from talm_sim.errors import line_to_copy
 from talm_sim.models.registry import ProviderStatus, list_providers
 
-__all__ = ["command", "describe_addresses", "provider_records"]
-
 
 @click.group()
 def command() -> None:

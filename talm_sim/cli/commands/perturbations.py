@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.text import Text
 
-from talm_sim.cli.parsing.shared_arguments import completer_for, json_option, plugin_option, print_json, print_list
+from talm_sim.cli.parsing.lazy import completer_for
+from talm_sim.cli.parsing.shared_arguments import json_option, plugin_option, print_json, print_list
 from talm_sim.cli.terminal.console import print_page
 from talm_sim.cli.terminal.screen import wrap
 from talm_sim.cli.terminal.text import count, strip_control
@@ -19,9 +20,6 @@ from talm_sim.foreign.error_text import error_line
 
 if TYPE_CHECKING:
     from talm_sim.tools_env.samples import Sight
-
-__all__ = ["command"]
-
 
 _FAMILIES = {
     "endpoint": "the endpoint fails",

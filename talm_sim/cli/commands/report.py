@@ -12,16 +12,8 @@ import click
 
 from talm_sim.cli.gate_output import Gating
 from talm_sim.cli.parsing.field_options import config_options
-from talm_sim.cli.parsing.lazy import prices_option
-from talm_sim.cli.parsing.shared_arguments import (
-    completer_for,
-    json_option,
-    plugin_option,
-    print_csv,
-    print_json,
-    run_dir_option,
-    warn_unclosed,
-)
+from talm_sim.cli.parsing.lazy import completer_for, prices_option
+from talm_sim.cli.parsing.shared_arguments import json_option, plugin_option, print_csv, print_json, run_dir_option, warn_unclosed
 from talm_sim.cli.report.blocks import block_of, judge_hint, reading_together, summary_records, title_of
 from talm_sim.cli.report.layout import Block, merge_paper_rows
 from talm_sim.cli.report.markdown import markdown
@@ -35,8 +27,6 @@ from talm_sim.comparison.by_tool import tool_table
 from talm_sim.runs.prices import Price
 from talm_sim.store.files.manifest import LATEST
 from talm_sim.store.stored_run import StoredRun, load_run
-
-__all__ = ["command"]
 
 By = Literal["model", "tool"]
 """What a row of the table is about."""

@@ -14,8 +14,6 @@ from talm_sim.store.files.manifest import find_run
 from talm_sim.store.kept_shards import find_kept
 from talm_sim.store.listing import unfinished_run
 
-__all__ = ["command"]
-
 
 @click.command(cls=ConfigCommand, scopes=[Scope.OPERATIONAL], without=("run_dir", "run_id", "on"), stored=True, anew=("agent",))
 @one_run_argument

@@ -8,8 +8,6 @@ import click
 
 from talm_sim.cli.parsing.options import ConfigCommand, parse_config
 
-__all__ = ["command"]
-
 
 @click.command(cls=ConfigCommand)
 @click.option("--dry-run", is_flag=True, help="Print the request count and cost; run nothing.")

@@ -13,9 +13,9 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
+from talm_sim.cli.parsing.lazy import completer_for
 from talm_sim.cli.parsing.shared_arguments import (
     command_line,
-    completer_for,
     confirm,
     json_option,
     plugin_option,
@@ -33,8 +33,6 @@ from talm_sim.store.housekeeping import controls_of, delete_run, paired_runs, re
 from talm_sim.store.listing import RunInfo, list_runs
 from talm_sim.store.stored_run import StoredRun
 from talm_sim.types.written_figures import format_figure
-
-__all__ = ["command"]
 
 _CUT, _LEAST = ("Split", "Model", "Faults", "Human"), 6
 """Columns that are cut if the screen is narrow, and the least width that is left of each."""

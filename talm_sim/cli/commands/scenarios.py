@@ -15,17 +15,10 @@ import click
 
 from talm_sim.cli.commands.translate import translate
 from talm_sim.cli.making.tool_trials import arguments_option, describe_sources, writing_option
+from talm_sim.cli.parsing.lazy import completer_for
 from talm_sim.cli.parsing.option_errors import last_value_of, values_of
 from talm_sim.cli.parsing.options import OptionsCommand, parse_options
-from talm_sim.cli.parsing.shared_arguments import (
-    completer_for,
-    json_option,
-    plugin_option,
-    print_json,
-    print_list,
-    sources_option,
-    trust_option,
-)
+from talm_sim.cli.parsing.shared_arguments import json_option, plugin_option, print_json, print_list, sources_option, trust_option
 from talm_sim.cli.terminal.text import count, odds_words, one_line
 from talm_sim.config import ENV_PREFIX, RunConfig
 from talm_sim.errors import PrerequisiteError, suggest_nearest
@@ -38,15 +31,13 @@ if TYPE_CHECKING:
     from talm_sim.tasks.makers import Maker
     from talm_sim.types import Scenario, ToolSpec
 
-__all__ = ["command"]
-
-file_option = click.option(
+_file_option = click.option(
     "--scenarios", "file", type=click.Path(path_type=Path), metavar="FILE", help="JSONL file of scenarios to use instead of the bundled ones."
 )
-DEFAULT_TASK = str(RunConfig.model_fields["task"].default)
+_DEFAULT_TASK = str(RunConfig.model_fields["task"].default)
 MADE_BY_DEFAULT = "when2call"
-task_option = click.option(
-    "--task", metavar="NAME", shell_complete=completer_for("task"), default=DEFAULT_TASK, show_default=True, help="Task of the scenarios."
+_task_option = click.option(
+    "--task", metavar="NAME", shell_complete=completer_for("task"), default=_DEFAULT_TASK, show_default=True, help="Task of the scenarios."
 )
 
 
@@ -67,9 +58,9 @@ command.add_command(translate)
     show_default=True,
     help="Groups to list, as in `run --split`.",
 )
-@task_option
+@_task_option
 @plugin_option
-@file_option
+@_file_option
 @json_option
 def list_(split: str, task: str, file: Path | None, as_json: bool) -> None:
     """List the scenarios of a split."""
@@ -89,9 +80,9 @@ def list_(split: str, task: str, file: Path | None, as_json: bool) -> None:
 
 @command.command("show")
 @click.argument("scenario", metavar="SCENARIO", required=False, shell_complete=completer_for("scenario"))
-@task_option
+@_task_option
 @plugin_option
-@file_option
+@_file_option
 @sources_option
 @trust_option
 @click.option("--format", "the_format", is_flag=True, help="Print the format of a scenario file.")
@@ -108,14 +99,14 @@ def show(scenario: str | None, task: str, file: Path | None, tools_from: tuple[s
     found = find_task(task)
     scenarios = {item.id: item for item in known_scenarios(found, "all", file)}
     if scenario not in scenarios:
-        listing = f" See: talm-sim scenarios list{'' if task == DEFAULT_TASK else f' --task {task}'}"
+        listing = f" See: talm-sim scenarios list{'' if task == _DEFAULT_TASK else f' --task {task}'}"
         raise PrerequisiteError(f"unknown scenario '{scenario}'.{suggest_nearest(scenario, [*scenarios]) or listing}")
     print_json(scenarios[scenario].model_dump(mode="json"))
     _print_guessing_odds(found, scenarios[scenario], tools_from, trust)
 
 
 @command.command("schema")
-@task_option
+@_task_option
 @plugin_option
 def schema(task: str) -> None:
     """Print the JSON Schema of a line of a scenario file.
@@ -137,9 +128,9 @@ def _print_guessing_odds(found: Task[Any], scenario: Scenario, tools_from: tuple
 
 
 @command.command("stats")
-@task_option
+@_task_option
 @plugin_option
-@file_option
+@_file_option
 @json_option
 def stats(task: str, file: Path | None, as_json: bool) -> None:
     """Count the scenarios by source and group, with mean numbers of turns, APIs, words per turn, and characters per API.
@@ -215,8 +206,8 @@ def init(out: Path, tools_from: tuple[str, ...], trust: bool, arguments: Path | 
     help="With --faults: this fault in place of all; repeatable.",
 )
 @click.option("--writing", is_flag=True, help="With --faults: also repeat calls that may change data.")
-@task_option
-@file_option
+@_task_option
+@_file_option
 @sources_option
 @trust_option
 @plugin_option

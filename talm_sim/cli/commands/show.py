@@ -11,15 +11,8 @@ from rich.cells import cell_len
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from talm_sim.cli.parsing.shared_arguments import (
-    completer_for,
-    json_option,
-    list_table,
-    plugin_option,
-    print_json,
-    run_dir_option,
-    warn_unclosed,
-)
+from talm_sim.cli.parsing.lazy import completer_for
+from talm_sim.cli.parsing.shared_arguments import json_option, list_table, plugin_option, print_json, run_dir_option, warn_unclosed
 from talm_sim.cli.report.transcript import stored_transcript
 from talm_sim.cli.terminal.console import print_page, stdout
 from talm_sim.cli.terminal.text import one_line, strip_control
@@ -27,8 +20,6 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.judges.person import PEOPLE, person_of
 from talm_sim.store.stored_run import StoredRun, load_run
 from talm_sim.types import Verdict
-
-__all__ = ["command"]
 
 _FAULTS = {"failed": "Failed", "fired": "Faults"}
 """Calls that failed, and faults that fired: columns of the list if there are any."""

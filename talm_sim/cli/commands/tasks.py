@@ -8,13 +8,12 @@ from typing import Any
 import click
 
 from talm_sim.cli.parsing.field_options import option_of
-from talm_sim.cli.parsing.shared_arguments import completer_for, json_option, plugin_option, print_json, print_list
+from talm_sim.cli.parsing.lazy import completer_for
+from talm_sim.cli.parsing.shared_arguments import json_option, plugin_option, print_json, print_list
 from talm_sim.cli.terminal.text import count, strip_control
 from talm_sim.config import has_flag, scope_of
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks.registry import TASKS, find_task, list_tasks
-
-__all__ = ["command"]
 
 
 @click.group()

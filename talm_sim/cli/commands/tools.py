@@ -10,16 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from talm_sim.cli.making.tool_trials import arguments_option, describe_sources, try_all, writing_option
+from talm_sim.cli.parsing.lazy import completer_for
 from talm_sim.cli.parsing.options import OptionsCommand, parse_options
-from talm_sim.cli.parsing.shared_arguments import (
-    completer_for,
-    json_option,
-    plugin_option,
-    print_json,
-    print_list,
-    sources_option,
-    trust_option,
-)
+from talm_sim.cli.parsing.shared_arguments import json_option, plugin_option, print_json, print_list, sources_option, trust_option
 from talm_sim.cli.terminal.text import count, one_line
 from talm_sim.errors import PrerequisiteError, did_you_mean
 
@@ -27,8 +20,6 @@ if TYPE_CHECKING:
     from talm_sim.tasks.tool_building.maker import BuildOptions
     from talm_sim.tools_env.health import ToolHealth
     from talm_sim.types import ToolSpec
-
-__all__ = ["built_in_specs", "command"]
 
 _BROADEST = 30
 """Maximum width of a name: foreign names may have 64 characters, and the columns beside them need room."""

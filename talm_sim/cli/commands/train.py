@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from talm_sim.cli.parsing.shared_arguments import completer_for, json_option, print_json
+from talm_sim.cli.parsing.lazy import completer_for
+from talm_sim.cli.parsing.shared_arguments import json_option, print_json
 from talm_sim.cli.terminal.text import count, duration_words
 from talm_sim.errors import line_to_copy
 
 if TYPE_CHECKING:
     from talm_sim.training import Forecast, Job, Step
-
-__all__ = ["command"]
 
 _FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
 _TEXT = click.Path(path_type=str, dir_okay=False, exists=True)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from talm_sim.cli.parsing.shared_arguments import command_line, completer_for, plugin_option, run_dir_option, warn_unclosed
+from talm_sim.cli.parsing.lazy import completer_for
+from talm_sim.cli.parsing.shared_arguments import command_line, plugin_option, run_dir_option, warn_unclosed
 from talm_sim.cli.terminal.text import count, one_line
 from talm_sim.errors import PrerequisiteError
 
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from talm_sim.training.lessons.training_examples import TrainingSet
     from talm_sim.training.lessons.writing import RowSource, RowWriter, Write, WrittenRows
     from talm_sim.types import JsonObject
-
-__all__ = ["command"]
 
 _TRL, _TASK = "trl", "when2call"
 

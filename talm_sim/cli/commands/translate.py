@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
+from talm_sim.cli.parsing.lazy import completer_for
 from talm_sim.cli.parsing.options import OptionsCommand, parse_options
-from talm_sim.cli.parsing.shared_arguments import completer_for, json_option, plugin_option, print_json, run_dir_option
+from talm_sim.cli.parsing.shared_arguments import json_option, plugin_option, print_json, run_dir_option
 from talm_sim.errors import PrerequisiteError
 
 if TYPE_CHECKING:
     from talm_sim.tasks.translation.maker import TranslateOptions
     from talm_sim.types import Scenario
-
-__all__ = ["translate"]
 
 
 class _TranslateCommand(OptionsCommand):

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import click
 
-from talm_sim.cli.parsing.shared_arguments import completer_for, plugin_option, run_dir_option, warn_unclosed
+from talm_sim.cli.parsing.lazy import completer_for
+from talm_sim.cli.parsing.shared_arguments import plugin_option, run_dir_option, warn_unclosed
 from talm_sim.cli.terminal.text import strip_control
 from talm_sim.config import check_person
 from talm_sim.errors import PrerequisiteError
 from talm_sim.store.files.manifest import LATEST
 from talm_sim.store.stored_run import load_run
-
-__all__ = ["command"]
 
 
 @click.command()

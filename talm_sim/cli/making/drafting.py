@@ -23,8 +23,6 @@ from talm_sim.tasks.talm.making.other_values import retry_with_other_values
 from talm_sim.tools_env.trials import AT_ONCE, MAY_CHANGE, CallResult, Trial, call_times
 from talm_sim.types import JsonObject
 
-__all__ = ["drafting_session"]
-
 CALLS = 2
 """Number of calls of each tool: a value that differs between them is not a fact."""
 

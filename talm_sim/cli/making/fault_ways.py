@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from talm_sim.tools_env.caller import ToolCaller
     from talm_sim.types import Scenario
 
-__all__ = ["print_ways", "try_faults", "way_records"]
-
 _HEADS = {
     "result": "Result",
     "again": "Again",

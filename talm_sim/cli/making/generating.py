@@ -22,8 +22,6 @@ from talm_sim.scenarios.making.outcome import Made
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.makers import Maker
 
-__all__ = ["making_session", "print_bound", "print_report"]
-
 
 def making_session(task: str, maker: Maker[Any, Any, Any]) -> dict[str, Any]:
     """Make scenarios and return the report.

@@ -27,8 +27,6 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.making.merge_reviews import Merge, open_merge
 from talm_sim.scenarios.making.review import Entry, Part, Review, ReviewCounts, Reviewer, open_review
 
-__all__ = ["merge_lines", "merge_session", "page_of", "progress", "review_entries", "review_session", "summary_lines"]
-
 _KEYS = "k keep; d drop; {edit}s skip; u undo; {why}q quit"
 _NO_REASON, _BACK = "", "-"
 _STEPS: Mapping[str, Step] = {"s": "skip", "u": "undo", "q": "quit"}

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from talm_sim.tools_env.trials import Trial
     from talm_sim.types import JsonObject
 
-__all__ = ["arguments_option", "describe_sources", "trial_tools", "try_all", "writing_option"]
-
 arguments_option = click.option(
     "--arguments",
     type=click.Path(path_type=Path, dir_okay=False),

@@ -31,20 +31,6 @@ from talm_sim.store.transcripts import Transcript, event_part, read_transcript
 from talm_sim.types import Episode, Row, Verdict
 from talm_sim.types.steps import Divergence
 
-__all__ = [
-    "Compared",
-    "asked_of",
-    "breakdowns",
-    "build_index",
-    "build_transcript",
-    "build_transcripts",
-    "compare_each",
-    "ends_table",
-    "episode_lines",
-    "verdicts_by_episode",
-    "verdicts_table",
-]
-
 _EXCERPT: Final = 160
 """Characters of a query and of an answer in the index."""
 _MOST_ROWS: Final = 60
@@ -100,9 +86,9 @@ def build_index(
 
 
 def _run_data(run: StoredRun, texts: PageTexts, prices: Mapping[str, Price] | None, transcripts: bool) -> dict[str, Any]:
-    episodes, said = list(run.episodes()), verdicts_by_episode(run)
+    episodes, said = list(run.episodes()), _verdicts_by_episode(run)
     rows = {row.episode: row for row in run.rows()}
-    tables = [ends_table(run, episodes, rows), verdicts_table(said, rows)]
+    tables = [_ends_table(run, episodes, rows), _verdicts_table(said, rows)]
     data = {
         "id": run.id,
         "title": title_of(run),
@@ -115,7 +101,7 @@ def _run_data(run: StoredRun, texts: PageTexts, prices: Mapping[str, Price] | No
         "breakdowns": [block_data(block) for block in breakdowns(run, episodes, rows)],
     }
     shown = episodes if transcripts else []
-    return {**texts.value(data), "asked": asked_of(shown, texts), "episodes": episode_lines(run, shown, rows, said, texts)}
+    return {**texts.value(data), "asked": asked_of(shown, texts), "episodes": _episode_lines(run, shown, rows, said, texts)}
 
 
 def build_transcript(run: StoredRun, episode_id: str) -> dict[str, Any]:
@@ -132,7 +118,7 @@ def build_transcripts(run: StoredRun) -> dict[str, dict[str, Any]]:
     """Return the transcripts of all finished episodes, by their ids as the index has them."""
     texts = PageTexts()
     with run.at_once():
-        scenarios, said = {item.id: item for item in run.scenarios()}, verdicts_by_episode(run)
+        scenarios, said = {item.id: item for item in run.scenarios()}, _verdicts_by_episode(run)
         written: dict[str, list[Comment]] = {}
         for comment in run.comments():
             written.setdefault(comment.episode_id, []).append(comment)
@@ -192,7 +178,7 @@ def _text_of(value: Any) -> str:
     return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def verdicts_by_episode(run: StoredRun) -> dict[str, list[Verdict]]:
+def _verdicts_by_episode(run: StoredRun) -> dict[str, list[Verdict]]:
     """Return all verdicts, people's included, by episode."""
     said: dict[str, list[Verdict]] = {}
     for verdict in run.verdicts_of_all():
@@ -200,7 +186,7 @@ def verdicts_by_episode(run: StoredRun) -> dict[str, list[Verdict]]:
     return said
 
 
-def episode_lines(
+def _episode_lines(
     run: StoredRun, episodes: Sequence[Episode], rows: Mapping[str, Row], said: Mapping[str, Sequence[Verdict]], texts: PageTexts
 ) -> list[dict[str, Any]]:
     """Return one line per finished episode, in planned order."""
@@ -278,7 +264,7 @@ def breakdowns(run: StoredRun, episodes: Sequence[Episode], rows: Mapping[str, R
     return found
 
 
-def ends_table(run: StoredRun, episodes: Sequence[Episode], rows: Mapping[str, Row]) -> PageTable:
+def _ends_table(run: StoredRun, episodes: Sequence[Episode], rows: Mapping[str, Row]) -> PageTable:
     """Return how episodes ended, and how many of them are not scored."""
     ends = Counter(one.termination.value for one in episodes)
     left = Counter(one.termination.value for one in episodes if one.id not in rows or rows[one.id].not_scored)
@@ -288,7 +274,7 @@ def ends_table(run: StoredRun, episodes: Sequence[Episode], rows: Mapping[str, R
     return PageTable("how episodes ended", ["ended at", "episodes", "not scored"], lines)
 
 
-def verdicts_table(said: Mapping[str, Sequence[Verdict]], rows: Mapping[str, Row]) -> PageTable | None:
+def _verdicts_table(said: Mapping[str, Sequence[Verdict]], rows: Mapping[str, Row]) -> PageTable | None:
     """Count the verdicts of each judge."""
     counts: Counter[tuple[str, str]] = Counter()
     for episode, verdicts in said.items():

@@ -10,8 +10,6 @@ from talm_sim.cli.pages.transcripts import PageTexts, transcript_data
 from talm_sim.store.transcripts import Transcript, make_transcript
 from talm_sim.types import FINISH, Episode
 
-__all__ = ["notebook_html"]
-
 _SHORT: Final = 300
 """Characters of a text that is shown without a click."""
 _FRAME: Final = "border-left:3px solid {};padding:0 0 0 .7em;margin:.5em 0;text-align:left"

@@ -16,8 +16,6 @@ from typing import Any, Final
 
 from talm_sim.cli.terminal.text import as_json, one_line_text
 
-__all__ = ["page_files", "render_page"]
-
 LARGEST: Final = 4 * 2**20
 """Bytes of a file."""
 

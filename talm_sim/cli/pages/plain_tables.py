@@ -23,8 +23,6 @@ from talm_sim.types import Curve, Matrix, Measure, Summary
 from talm_sim.types.measures import columns
 from talm_sim.types.written_figures import format_figure, interval
 
-__all__ = ["block_data", "paper_data", "section_data", "table_data"]
-
 
 def block_data(block: Block) -> dict[str, Any]:
     """Return a block: its tables, then what is below them."""

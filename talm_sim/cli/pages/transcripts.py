@@ -13,8 +13,6 @@ from talm_sim.exchange.exports.safe_texts import Cleaner
 from talm_sim.store.files.comments import Comment
 from talm_sim.store.transcripts import Asked, Broken, Call, Transcript, TurnPart, fold_turns
 
-__all__ = ["PageTexts", "comment_data", "transcript_data"]
-
 _LIKELIEST: Final = 5
 """First tokens that are shown."""
 _BEGIN: Final = 3_000

@@ -15,16 +15,14 @@ from click.shell_completion import CompletionItem
 from talm_sim.config import ENV_PREFIX
 from talm_sim.foreign.plugins import load_named
 
-__all__ = ["COMPLETED", "completes"]
-
-Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+_Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 _SAFE = re.compile(r"[\w@+:,./-][\w@%+=:,./-]*")
 """Names that every shell takes as they are: bash inserts what it receives, without quotes."""
 _RUNS = 50
 """How many runs are offered, the newest; an older one needs more of its name."""
 
 
-def completes(kind: str, place: str = "", *, several: bool = False, files: bool = False) -> Complete:
+def completes(kind: str, place: str = "", *, several: bool = False, files: bool = False) -> _Complete:
     """Make the function by which a parameter completes its values.
 
     Args:

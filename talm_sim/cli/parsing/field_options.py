@@ -20,8 +20,6 @@ from pydantic_core import PydanticUndefined
 from talm_sim.cli.parsing.lazy import completer_for
 from talm_sim.config import ENV_PREFIX, RunConfig, Scope, has_flag, scope_of, takes_several
 
-__all__ = ["SECTIONS", "ConfigOption", "config_options", "fields_without_flags", "flags_of", "inner_type", "option_of", "options_of"]
-
 SECTIONS = {
     Scope.GENERATION: "Selection",
     Scope.SCORING: "Scoring",

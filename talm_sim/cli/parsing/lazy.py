@@ -9,8 +9,6 @@ from typing import Any
 
 import click
 
-__all__ = ["LazyGroup", "completer_for", "prices_option"]
-
 
 def completer_for(
     kind: str, place: str = "", *, several: bool = False, files: bool = False

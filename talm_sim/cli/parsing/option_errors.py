@@ -15,8 +15,6 @@ from talm_sim.common.toml_files import read_toml
 from talm_sim.config import ENV_PREFIX, REMOVED, RunConfig, Scope, scope_of
 from talm_sim.errors import PrerequisiteError, line_to_copy
 
-__all__ = ["explain_extra_words", "fixed_option_error", "last_value_of", "task_of", "unknown_option_error", "values_of"]
-
 
 def task_of(args: list[str], *, stored: bool) -> Any:
     """Return the task a command line is about; None if that is unknown, which the command itself reports."""

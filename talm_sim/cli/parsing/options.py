@@ -20,8 +20,6 @@ from talm_sim.common.typed_options import OptionsModel, split_options
 from talm_sim.config import RunConfig, Scope, Traffic, scope_of
 from talm_sim.errors import OptionError, PrerequisiteError
 
-__all__ = ["ConfigCommand", "OptionsCommand", "collect", "parse_config", "parse_options"]
-
 Options = TypeVar("Options", bound=OptionsModel)
 
 _JOINED = {

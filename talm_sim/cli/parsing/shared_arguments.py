@@ -22,27 +22,6 @@ from talm_sim.cli.terminal.text import as_json, spreadsheet_cell, strip_control
 from talm_sim.common.credentials import Hider, credentials_in_environment
 from talm_sim.errors import PrerequisiteError, line_to_copy, quote
 
-__all__ = [
-    "INTERRUPTED",
-    "OUT_OF_BUDGET",
-    "command_line",
-    "completer_for",
-    "confirm",
-    "json_option",
-    "one_run_argument",
-    "plugin_option",
-    "print_csv",
-    "print_json",
-    "print_list",
-    "run_argument",
-    "run_dir_option",
-    "short_name",
-    "sources_option",
-    "trust_option",
-    "warn_unclosed",
-]
-
-
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
 OUT_OF_BUDGET = 4

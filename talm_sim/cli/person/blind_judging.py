@@ -26,8 +26,6 @@ from talm_sim.store.stored_run import StoredRun, load_run
 from talm_sim.tasks import PersonQuestion
 from talm_sim.types import Verdict
 
-__all__ = ["find_run", "judge_items", "let_judge", "print_agreement", "shown_text", "take_labels", "write_labels"]
-
 _MOST = 100_000
 """Characters of a text that can be read here."""
 _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")
@@ -37,7 +35,7 @@ _LINES = 3
 """Rows that the question, its keys and a message take, besides the line that is typed."""
 
 
-def judge_items(ballot: Ballot, console: Console, keyboard: Keyboard, *, plain: bool = False) -> None:
+def _judge_items(ballot: Ballot, console: Console, keyboard: Keyboard, *, plain: bool = False) -> None:
     """Let a person judge what they have not judged yet; skipped items come once more at the end.
 
     Args:
@@ -148,7 +146,7 @@ def let_judge(
     with closing(open_ballot(stored, question, name, size=size, seed=seed, reviews=reviews, settle=settle)) as ballot:
         try:
             with Keyboard(console, plain=plain) as keyboard:
-                judge_items(ballot, console, keyboard, plain=plain)
+                _judge_items(ballot, console, keyboard, plain=plain)
         except KeyboardInterrupt:
             interrupted = True
             click.echo("\ninterrupted; all verdicts are kept", err=True)

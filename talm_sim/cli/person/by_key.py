@@ -12,8 +12,6 @@ from rich.console import Console
 from talm_sim.cli.person.typed_lines import open_lines
 from talm_sim.cli.terminal.text import strip_control
 
-__all__ = ["Keyboard", "Press", "Step", "go_through"]
-
 Step = Literal["done", "skip", "undo", "quit"]
 """What becomes of an item: it was decided, put off, left to go back to the one before, or left to stop."""
 Press = Callable[[str, str], str | None]

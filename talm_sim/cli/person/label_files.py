@@ -16,8 +16,6 @@ from talm_sim.store.people.kept_verdicts import PeopleVerdicts, check_person
 from talm_sim.store.people.sample import Sample
 from talm_sim.tasks import PersonQuestion
 
-__all__ = ["labels_csv", "parse_labels", "read_labels"]
-
 COLUMNS = ("episode", "name", "label", "note", "shown", "given_at", "counts")
 _FILL_IN = "write the file with --labels-out, and fill in `label` and `name`"
 Labels = dict[str, dict[str, tuple[str, str]]]

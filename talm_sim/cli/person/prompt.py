@@ -15,8 +15,6 @@ from talm_sim.cli.person.typed_decisions import decide
 from talm_sim.cli.person.typed_lines import LineSource
 from talm_sim.cli.terminal.text import one_line
 
-__all__ = ["ask"]
-
 _YES, _NO = ("y", "yes"), ("n", "no", "")
 _HELP = f"""\
   Type what the user would answer, from what you know, and press Enter.

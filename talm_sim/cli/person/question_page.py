@@ -20,8 +20,6 @@ from talm_sim.store.forms import FormField, form_fields
 from talm_sim.store.questions import Question
 from talm_sim.types import Approval, Event, Form, HumanEvent
 
-__all__ = ["NOTHING_MORE", "FittedPage", "Page", "describe_field", "stand_in_lines"]
-
 NOTHING_MORE = "only what the request says"
 _RESULT_WIDTH = 160
 _CHOICES_WIDTH = 1_000

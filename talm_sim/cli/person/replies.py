@@ -9,8 +9,6 @@ from talm_sim.cli.person.typed_lines import LineSource
 from talm_sim.cli.terminal.text import one_line, strip_control
 from talm_sim.types import Decision, Declined
 
-__all__ = ["CLOSED", "LATER", "SLASH", "UNDO", "Reply", "Said", "is_command", "read_words"]
-
 SLASH = "To begin an answer with a slash, type two."
 
 

@@ -26,8 +26,6 @@ from talm_sim.cli.terminal.text import count_each, one_line
 from talm_sim.store.desk import AnswerStatus, Desk
 from talm_sim.store.questions import HELD_SECONDS, FiledAnswer, Key, Question, next_open_question, number_unanswered
 
-__all__ = ["Sitting", "TerminalResponder"]
-
 _OVERDUE = "closed: nobody answered in time (answer_timeout)"
 _LOOK_SECONDS = 0.2
 _ELSEWHERE: Literal["elsewhere"] = "elsewhere"

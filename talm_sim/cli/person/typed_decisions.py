@@ -18,8 +18,6 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.store.forms import FormField, actions_of, form_fields, parse_object
 from talm_sim.types import Action, Approval, Decision, Form, PersonRequest
 
-__all__ = ["decide"]
-
 _WORDS: Final[Mapping[Action, Sequence[str]]] = {
     "approve": ("a", "approve", "y", "yes"),
     "edit": ("e", "edit"),

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from prompt_toolkit.key_binding.key_processor import KeyPressEvent
     from prompt_toolkit.patch_stdout import StdoutProxy
 
-__all__ = ["LineReader", "LineSource", "describe_terminal", "open_lines"]
-
 _SILENCE_SECONDS = 1.5
 """Seconds without a key after which a person is assumed to know that their line is not wanted any more."""
 

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 from talm_sim.cli.terminal.text import count, strip_control
 from talm_sim.runs.events import BudgetReached, BudgetSpent, PartSpent
 
-__all__ = ["describe_reached", "describe_spent", "left_over"]
-
 _OF_PART: dict[str, Callable[[PartSpent], float]] = {
     "requests": lambda one: one.requests,
     "tokens": lambda one: one.input_tokens + one.output_tokens,

@@ -32,18 +32,6 @@ from talm_sim.runs.events import (
     ToolsRestarted,
 )
 
-__all__ = [
-    "Display",
-    "FullDisplay",
-    "JsonDisplay",
-    "PlainDisplay",
-    "describe_end",
-    "describe_restart",
-    "describe_servers",
-    "describe_start",
-    "open_display",
-]
-
 _LIVE = ("live", "record")
 _SILENCE_S = 30.0
 """Seconds of retries or judging after which a plain display says something."""

@@ -25,8 +25,6 @@ from talm_sim.runs.events import (
     ignore_events,
 )
 
-__all__ = ["progress"]
-
 _EVERY_S = 0.2
 
 

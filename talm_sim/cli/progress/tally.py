@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from talm_sim.cli.terminal.text import one_line
 from talm_sim.runs.events import EpisodeFinished, EpisodeStarted, EpisodeWaiting, RequestRetried, RunEvent, RunStarted
 
-__all__ = ["Tally"]
-
 
 class Tally:
     """Counts of one run; they are reset when another run starts.

@@ -21,8 +21,6 @@ from talm_sim.store.stored_run import StoredRun
 from talm_sim.tasks import AgentOptions, PersonOptions
 from talm_sim.types import Episode, HumanEvent, Summary
 
-__all__ = ["block_of", "blocks_of", "judge_hint", "reading_together", "summary_records", "title_of"]
-
 _MOST_NAMES = 3
 _UNDECIDED = "undecided"
 _DECIDED = {"approve": "approved", "edit": "edited", "reject": "rejected", "respond": "answered in its place"}

@@ -18,8 +18,6 @@ from talm_sim.comparison.worth_of_asking import MANY, Gain, GainStep, Gap
 from talm_sim.types.steps import Divergence
 from talm_sim.types.written_figures import DASH
 
-__all__ = ["comparison_lines", "comparison_markdown", "comparison_section", "excerpts"]
-
 _TEXT = 77
 _WIDTHS = (6, 7, 7, 8, 15, 6, 6)
 _NAME = 15

@@ -11,8 +11,6 @@ from talm_sim.cli.terminal.text import one_line_text
 from talm_sim.types import Curve
 from talm_sim.types.written_figures import DASH, decimal
 
-__all__ = ["bin_names", "curve_lines", "curve_table", "curve_title"]
-
 _LABEL, _ALL = 13, 79
 """Columns of a terminal: for a bin's name, and in all."""
 _COUNT = 7

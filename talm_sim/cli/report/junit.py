@@ -21,8 +21,6 @@ from talm_sim.store.stored_run import StoredRun
 from talm_sim.store.tidy_tables import settings_of
 from talm_sim.types import Episode, Row, Scenario, Verdict
 
-__all__ = ["junit_xml"]
-
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 has no character for."""
 _MOST = 4_000

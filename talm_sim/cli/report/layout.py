@@ -10,23 +10,6 @@ from talm_sim.types import Matrix, Measure, Summary
 from talm_sim.types.measures import columns, tables
 from talm_sim.types.written_figures import decimal
 
-__all__ = [
-    "Block",
-    "PageSection",
-    "PageTable",
-    "definitions",
-    "figures_beside",
-    "further_tables",
-    "has_details",
-    "legend",
-    "line_measures",
-    "merge_paper_rows",
-    "paper_cells",
-    "paper_heads",
-    "papers",
-    "sizes",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Block:

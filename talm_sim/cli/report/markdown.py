@@ -14,8 +14,6 @@ from talm_sim.types import Measure, Summary
 from talm_sim.types.measures import columns
 from talm_sim.types.written_figures import format_figure_with_interval
 
-__all__ = ["job_summary", "markdown", "markdown_cell", "markdown_grid"]
-
 _MARKS = re.compile(r"[\\|`\[\]*]")
 _LINK = re.compile(r"(?i)(https?|ftp|www)([:.])")
 """Text that becomes a link although nothing marks it as one."""

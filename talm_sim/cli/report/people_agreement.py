@@ -17,8 +17,6 @@ from talm_sim.tasks import PaperRow, PaperRows, PublishedAgreement
 from talm_sim.tasks.paper.published import published
 from talm_sim.types import Summary
 
-__all__ = ["people_blocks"]
-
 _ORDER = (
     "agreement_itself",
     "agreement",

@@ -13,8 +13,6 @@ from talm_sim.comparison.run_power import Power, power
 from talm_sim.store.stored_run import StoredRun
 from talm_sim.types.written_figures import DASH, decimal
 
-__all__ = ["power_options", "print_power"]
-
 _COLUMNS = {
     "run": "Run",
     "group": "Group",

@@ -9,8 +9,6 @@ from talm_sim.cli.terminal.text import one_line
 from talm_sim.errors import PrerequisiteError
 from talm_sim.recordings.shared_files import write_atomically
 
-__all__ = ["check_page_name", "write_file"]
-
 
 def check_page_name(page: Path) -> None:
     """Refuse a name that a browser would not open as a page.

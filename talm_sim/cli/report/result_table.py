@@ -18,8 +18,6 @@ from talm_sim.types import Measure, Summary
 from talm_sim.types.measures import columns
 from talm_sim.types.written_figures import format_figure, interval
 
-__all__ = ["figure", "print_table", "table_lines"]
-
 _WIDTH, _TEXT, _LEFT = 80, 77, 27
 """Columns of a terminal: in all, for notes and titles, and at most for a group's name with its n."""
 _NARROW, _BROAD, _MOST = 9, 12, 6

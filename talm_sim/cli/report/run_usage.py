@@ -15,8 +15,6 @@ from talm_sim.store.stored_run import StoredRun
 from talm_sim.tasks.acting.person_model import person_model
 from talm_sim.types import Termination, Usage
 
-__all__ = ["RunUsage", "total_usage"]
-
 _CUT_SHORT = (Termination.TURN_LIMIT, Termination.TOKEN_LIMIT, Termination.AGENT_ERROR, Termination.TOOL_ERROR)
 """Terminations that count in the rates, and that explain a low rate."""
 

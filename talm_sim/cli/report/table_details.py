@@ -19,8 +19,6 @@ from talm_sim.cli.terminal.text import one_line_text
 from talm_sim.types import Matrix, Measure, Summary
 from talm_sim.types.written_figures import format_figure, interval
 
-__all__ = ["contrast", "detail_lines", "figure_counts", "shade"]
-
 _LABEL, _SIDE, _CELLS = 19, 7, 54
 """Columns of a terminal: for a row's label, for the figure beside a matrix, for its cells together."""
 _NARROW, _BROAD = 6, 10

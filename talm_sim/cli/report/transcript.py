@@ -16,8 +16,6 @@ from talm_sim.store.stored_run import StoredRun
 from talm_sim.store.transcripts import Asked, Call, Transcript, TurnPart, event_part, fold_turns, likeness, make_transcript, read_transcript
 from talm_sim.types import FINISH, Episode, HumanEvent, Line, Scenario, Section, TokenLogprob, ToolCall, ToolEvent, Verdict
 
-__all__ = ["call_text", "human_event_lines", "stored_transcript", "tool_event_lines", "transcript"]
-
 _RESULT_WIDTH = 600
 _BEGIN, _END = 90, 160
 """Characters of a prompt, and of a line of a task's section, that are shown unless --full is given: its question may be at the end."""

@@ -8,9 +8,7 @@ import re
 import click
 from rich.console import Console, RenderableType
 
-__all__ = ["PLAIN_WIDTH", "print_page", "stderr", "stdout"]
-
-PLAIN_WIDTH = 80
+_PLAIN_WIDTH = 80
 """Columns of a table written to a file or pipe."""
 _FILLING = re.compile(r"(?<! ) +$", re.MULTILINE)
 
@@ -53,5 +51,5 @@ def print_page(page: RenderableType, *, paged: bool = False) -> None:
 def _console(*, stderr: bool) -> Console:
     console = Console(stderr=stderr, markup=False, emoji=False, highlight=False)
     if not console.is_terminal and not console.is_dumb_terminal:
-        console.width = PLAIN_WIDTH
+        console.width = _PLAIN_WIDTH
     return console

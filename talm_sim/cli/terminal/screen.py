@@ -11,8 +11,6 @@ from rich.cells import cell_len, chop_cells, set_cell_size
 
 from talm_sim.cli.terminal.text import one_line_text, strip_control
 
-__all__ = ["fit_line", "wrap"]
-
 _JOINERS = re.compile("[\u200d\ufe0e\ufe0f]")
 """Characters that make a text wider or narrower than its parts."""
 

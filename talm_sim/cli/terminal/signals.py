@@ -12,8 +12,6 @@ from types import FrameType
 
 from talm_sim.common.interrupts import debounce
 
-__all__ = ["StopSignals", "as_ctrl_c", "only_ends"]
-
 _INTERRUPTED = 130
 _MOMENT_S = 0.5
 

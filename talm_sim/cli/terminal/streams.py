@@ -10,8 +10,6 @@ from typing import Any, TextIO
 
 from talm_sim.foreign.code import is_foreign
 
-__all__ = ["data_alone", "settle_stdout", "silence_stdout", "streams_kept", "tolerate_closed_stderr", "until_reader_leaves"]
-
 
 def silence_stdout() -> None:
     """Let nothing more be written to standard output, including the interpreter's last flush."""

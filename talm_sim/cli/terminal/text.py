@@ -7,19 +7,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = [
-    "as_json",
-    "clip",
-    "count",
-    "count_each",
-    "duration_words",
-    "odds_words",
-    "one_line",
-    "one_line_text",
-    "spreadsheet_cell",
-    "strip_control",
-]
-
 _ESCAPES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # control sequences: colours, cursor moves
     r"|\x1b[\]PX^_][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # operating-system commands and other strings: titles, clipboard, links

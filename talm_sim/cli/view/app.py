@@ -25,8 +25,6 @@ from talm_sim.cli.view.watched import WatchedRuns
 from talm_sim.common.typed_options import fault_of
 from talm_sim.errors import PrerequisiteError
 
-__all__ = ["Guard", "make_app"]
-
 _LARGEST = 64 * 2**10
 """Bytes of a request's body: a comment of the longest text, whatever its letters."""
 _Message = MutableMapping[str, Any]

@@ -20,8 +20,6 @@ from talm_sim.store.files.comments import COMMENTS
 from talm_sim.store.files.lease import Owner
 from talm_sim.store.stored_run import StoredRun
 
-__all__ = ["WatchedRuns"]
-
 _FILES: Final = ("run.db", "run.db-wal", COMMENTS)
 _AT_ONCE_S: Final = 0.5
 """An index that took longer is built again beside all else."""

@@ -54,8 +54,6 @@ from talm_sim.types import (
     Verdict,
 )
 
-__all__ = ["Trace", "traces"]
-
 _SCOPE = "talm_sim"
 
 

@@ -11,8 +11,6 @@ from talm_sim.agent.approvals import approved_call
 from talm_sim.scenarios.dialogue import heard_before
 from talm_sim.types import Approval, Episode, Event, HumanEvent, ModelTurn, Scenario, ToolCall, UnparsableCall
 
-__all__ = ["Message", "conversation", "event_name", "system_text", "target_texts"]
-
 _SYSTEM, _HUMAN = "[system] ", "[human] "
 """How the text of what a turn added names the speakers (`talm_sim.agent.graph.prompt_text`)."""
 

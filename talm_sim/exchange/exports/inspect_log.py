@@ -27,8 +27,6 @@ from talm_sim.types import Measure, Rate, Row, Summary, Usage, Verdict
 if TYPE_CHECKING:
     from talm_sim.store.stored_run import StoredRun
 
-__all__ = ["export_inspect"]
-
 _VERSION = 2
 _EPOCH_START = (1980, 1, 1, 0, 0, 0)
 """The time of every entry, so that a second export is the same file."""

@@ -32,8 +32,6 @@ from talm_sim.types import (
     Verdict,
 )
 
-__all__ = ["SampleMaker", "comments_record", "iso", "model_name", "sample_id", "summary_of", "usage_record"]
-
 _UNSCORED = math.nan
 """The value of a score that Inspect keeps and leaves out of every metric."""
 _ODD = re.compile(r"[^\w.@+=,~() -]|^\.+")

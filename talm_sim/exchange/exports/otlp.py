@@ -8,8 +8,6 @@ from typing import Any, Literal
 
 from talm_sim.common.digests import digest
 
-__all__ = ["CLIENT", "INTERNAL", "SpanEvent", "TraceSpan", "encode_attributes", "encode_span"]
-
 INTERNAL: Literal[1] = 1
 CLIENT: Literal[3] = 3
 _ERROR = 2

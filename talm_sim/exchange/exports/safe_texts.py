@@ -9,9 +9,6 @@ from typing import Any
 from talm_sim.common.credentials import Hider, credentials_in_environment
 from talm_sim.common.json_values import map_texts
 
-__all__ = ["Cleaner", "as_line"]
-
-
 _KEPT = 32
 """Cleaned texts that are kept for a while."""
 

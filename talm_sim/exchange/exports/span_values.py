@@ -13,26 +13,6 @@ from talm_sim.exchange.exports.exchanged_messages import Message
 from talm_sim.exchange.exports.times import Span
 from talm_sim.types import Episode, HumanEvent, ModelTurn, PerturbationLog, Termination, ToolCall, ToolEvent, ToolSpec, Usage
 
-__all__ = [
-    "COMMENT",
-    "EVALUATION",
-    "FAILED",
-    "FINISH",
-    "Key",
-    "Operation",
-    "definition_of",
-    "error_type_of",
-    "estimated",
-    "finish_of",
-    "message_of",
-    "model_of",
-    "perturbations_of",
-    "printable",
-    "provider_of",
-    "question_of",
-    "usage_of",
-]
-
 _LONGEST_NAME = 128
 """Characters of a name or an id that a model may have made up."""
 _PROVIDERS = {"hf": "huggingface", "sim": "talm_sim", "agent": "unknown"}

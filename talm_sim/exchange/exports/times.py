@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from talm_sim.types import Episode, Event, HumanEvent
 
-__all__ = ["Span", "Times", "times_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Span:

@@ -12,21 +12,6 @@ from talm_sim.models.answers import usage_of
 from talm_sim.scenarios.jsonl import parse
 from talm_sim.types import Usage
 
-__all__ = [
-    "ARGUMENTS",
-    "CALL_ID",
-    "ERROR_TYPE",
-    "MODEL",
-    "RESULT",
-    "TOOL_NAME",
-    "decode",
-    "first",
-    "json_in",
-    "kind_of",
-    "unflatten",
-    "usage_in",
-]
-
 _AGENT_KINDS: Final = frozenset({"invoke_agent", "invoke_workflow", "agent"})
 _CHAT_KINDS: Final = frozenset({"chat", "generate_content", "text_completion", "completion", "llm"})
 _TOOL_KINDS: Final = frozenset({"execute_tool", "tool"})

@@ -11,8 +11,6 @@ from talm_sim.exchange.traces.trace import SCENARIO, Said, Trace, Written
 from talm_sim.models.answers import usage_of
 from talm_sim.types import Usage
 
-__all__ = ["as_text", "failure_in", "find_messages", "is_message", "named_scenario", "read_message", "read_trace"]
-
 _Role = Literal["system", "user", "assistant", "tool"]
 _ROLES: Final[Mapping[str, _Role]] = {
     **dict.fromkeys(("system", "developer", "SystemMessage"), "system"),

@@ -33,8 +33,6 @@ from talm_sim.tasks import AgentOptions, find_task, job_of
 from talm_sim.tasks.registry import known_scenarios
 from talm_sim.types import FINISH, Episode, Scenario, Termination, ToolSpec
 
-__all__ = ["ImportedTraces", "Matching", "TraceFile", "import_traces", "read_traces"]
-
 _ABOUT: Final = "traces of an agent that ran elsewhere"
 _MODELS: Final = "traces/several"
 """Model of a run whose traces are of several models; each episode names its own."""

@@ -15,8 +15,6 @@ from talm_sim.exchange.traces.trace import SCENARIO, Said, Trace
 from talm_sim.foreign.error_text import escape_control
 from talm_sim.types import AwarenessAnswer, AwarenessKind, AwarenessValue, Termination, Usage
 
-__all__ = ["SpanReader"]
-
 _READ = frozenset({"agent", "chat", "tool"})
 _AWARENESS = "talm_sim.awareness."
 

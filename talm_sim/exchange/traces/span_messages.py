@@ -10,8 +10,6 @@ from talm_sim.exchange.traces.framework_messages import as_text, failure_in, fin
 from talm_sim.exchange.traces.trace import Said
 from talm_sim.types import Declined, PerturbationLog
 
-__all__ = ["Event", "messages_in", "perturbations_in", "result_in"]
-
 Event = tuple[str, Mapping[str, Any]]
 """An event of a span: its name and attributes."""
 _NESTED: Final = (("gen_ai.input.messages", "gen_ai.output.messages"), ("gen_ai.prompt", "gen_ai.completion"))

@@ -8,8 +8,6 @@ from typing import Any, Literal
 
 from talm_sim.types import AwarenessAnswer, Declined, PerturbationLog, Termination, Usage
 
-__all__ = ["SCENARIO", "Said", "Trace", "Written"]
-
 SCENARIO = "talm_sim.scenario.id"
 """Attribute or metadata that names the scenario of a trace."""
 Written = tuple[Any, Any, Any]

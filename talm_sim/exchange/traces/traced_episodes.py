@@ -26,8 +26,6 @@ from talm_sim.types import (
     episode_id,
 )
 
-__all__ = ["ELSEWHERE", "episode_of", "model_name", "scenario_of"]
-
 ELSEWHERE: Final = "elsewhere"
 """Responder of a person's answers that a trace contains."""
 _UNMATCHED: Final = "unmatched"

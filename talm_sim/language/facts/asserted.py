@@ -12,8 +12,6 @@ from importlib.resources import files
 
 from talm_sim.language.facts.cldr_spellings import month_of
 
-__all__ = ["Sentences", "cues_of", "language_of"]
-
 _END = re.compile(r"[.!?](?=[\"'\u201d\u2019)\]]*(?: [^a-z]|$|\n))|[;\u3002\uff01\uff1f](?: |$)?|\n")
 _NO_END = re.compile(
     r"(?:^|[\s(])(?:approx|ca|e\.g|i\.e|a\.m|p\.m|no|nr|vs|st|mt|dr|mr|mrs|z\.b|bzw|etwa)$|(?:^|[^\d\u00b0 ] |\.)(?-i:[A-Z])$|\n ?\d{1,2}$",

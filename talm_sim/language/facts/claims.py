@@ -14,8 +14,6 @@ from talm_sim.language.facts.statements import AnswerText, Value, kind_of, split
 from talm_sim.language.facts.topics import topics_of
 from talm_sim.types import Fact
 
-__all__ = ["gives", "gives_other", "gives_unknown_number", "is_rejected", "names_something_new"]
-
 _BEHIND = 60
 """Characters behind a value in which it is rejected."""
 _NAME = re.compile(r"(?<![.!?:] )(?<!^)(?<!\w)[^\W\da-z_][\w'’-]*")

@@ -10,8 +10,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["convert", "country_of", "fold_word", "meanings_of", "month_of", "normalize_answer", "scale_of", "unit_of", "words_for"]
-
 _LATIN_MARKS = re.compile("[\u0300-\u036f\u200b-\u200f\u2060\ufeff]")
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-")
 _SUPERSCRIPT_RUN = re.compile(r"[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")

@@ -9,8 +9,6 @@ from datetime import date
 from talm_sim.language.facts.asserted import Cues, cues_of
 from talm_sim.language.facts.cldr_spellings import month_of, normalize_answer
 
-__all__ = ["WrittenDate", "WrittenTime", "find_dates", "find_times", "iso_parts", "time_is_stated"]
-
 ClockTime = tuple[int, int, int | None]
 """Hour, minute, and the second if one was written."""
 

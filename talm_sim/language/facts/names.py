@@ -11,8 +11,6 @@ from itertools import pairwise
 
 from talm_sim.language.facts.cldr_spellings import country_of, fold_word
 
-__all__ = ["Words", "colors", "countries", "find_spelled_number", "normalize", "places_of"]
-
 Place = tuple[int, int]
 """Where something begins and ends in a cleaned text."""
 

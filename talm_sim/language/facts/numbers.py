@@ -9,8 +9,6 @@ from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal, InvalidOpe
 
 from talm_sim.language.facts.cldr_spellings import convert, normalize_answer, scale_of, unit_of
 
-__all__ = ["WrittenNumber", "find_numbers", "is_more_exact", "is_negated", "states_number"]
-
 _POINT = frozenset({"en", "ja", "zh", "other"})
 """Languages that write a decimal point; `other`, for scripts that are not read, because most of them do."""
 _COMMA_FOR_SURE = re.compile(r"(?<![\d.,])\d{1,3}(?:[. ]\d{3})+,\d+(?![\d.,]\d)|(?<![\d.,])\d+,(?:\d{1,2}|\d{4,})(?![\d]|[.,]\d)")

@@ -18,8 +18,6 @@ from talm_sim.language.facts.numbers import WrittenNumber, find_numbers, is_more
 from talm_sim.language.facts.topics import StatedFact, is_about_opposite, is_about_other_fact, topics_of
 from talm_sim.types import Fact
 
-__all__ = ["AnswerText", "Value", "kind_of", "normalize", "split_fact", "stated_last"]
-
 _WHOLE_NUMBER = re.compile(r"[-+]?(?:0|[1-9]\d*)(?:\.\d+)?")
 _FILLER = re.compile(
     r"\b(?:at|on|in|about|around|approximately|roughly|even|the|um|am|à|a las|las|le|el|il|os|as|alle|às|possibly|perhaps|maybe|either)\b",

@@ -11,8 +11,6 @@ from talm_sim.language.facts.asserted import Sentences
 from talm_sim.language.facts.cldr_spellings import unit_of
 from talm_sim.types import Fact
 
-__all__ = ["StatedFact", "is_about_opposite", "is_about_other_fact", "topics_of"]
-
 _REACH = 400
 """Characters of a sentence that are read on either side of a value."""
 Place = tuple[int, int]

@@ -13,8 +13,6 @@ from talm_sim.language.facts.statements import AnswerText
 from talm_sim.language.question_words import GENERIC, STOP, stem
 from talm_sim.language.said.spoken_values import spelt_numbers
 
-__all__ = ["bounded", "counted", "counts_in_words", "follows", "is_ordinal", "other_counts", "stems"]
-
 
 def stems(text: str) -> frozenset[str]:
     """Return the stems of a text's words, less those that say nothing."""

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from talm_sim.language.question_words import stem
 
-__all__ = ["ClaimedAct", "claimed_acts"]
-
 _SAID = "told|mentioned|said|wrote you|gave you|provided|stated|explained|answered|specified"
 _DID = (
     "checked|double-checked|looked|searched|googled|sent|e-?mailed|mailed|texted|forwarded|called|phoned|rang|asked|booked|reserved|paid|ordered"

@@ -15,8 +15,6 @@ from talm_sim.language.facts.names import colors, countries, normalize
 from talm_sim.language.facts.statements import AnswerText, Value
 from talm_sim.language.question_words import STOP, stem
 
-__all__ = ["Kind", "Remembered", "SaidValue", "names_in", "remember", "spelt_numbers", "turns", "values_in"]
-
 Kind = Literal["number", "day", "time", "color", "name"]
 
 _NAME = re.compile(r"(?<!\w)(?!I\b)[a-z]?[^\W\da-z_][\w'\u2019.-]*\w|(?<!\w)[A-Z]{2,}\d*|(?<!\w)[A-Z][#b]?\d(?!\w)")

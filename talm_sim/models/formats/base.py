@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 from talm_sim.models.formats.literals import json_text
 from talm_sim.types import JsonObject
 
-__all__ = ["CallToWrite", "Format", "ParsedCall", "Piece"]
-
 
 class CallToWrite(NamedTuple):
     """A call to be written."""

@@ -7,11 +7,8 @@ from types import MappingProxyType
 from typing import Any
 
 from talm_sim.models.formats.base import CallToWrite, Format
-from talm_sim.models.formats.families import gemma, harmony, invoke, lists, named, pythonic
-from talm_sim.models.formats.families import section_tokens as sections
+from talm_sim.models.formats.families import gemma, harmony, invoke, lists, named, pythonic, section_tokens as sections
 from talm_sim.models.formats.literals import json_text, python_text
-
-__all__ = ["FORMATS", "format_of_template"]
 
 
 def _join_calls(write: Callable[[CallToWrite], str], between: str = "\n") -> Callable[[Sequence[CallToWrite]], str]:

@@ -14,8 +14,6 @@ from typing import Any
 
 from talm_sim.models.parsing import MOST_DEEP
 
-__all__ = ["BrokenError", "json_text", "python_text", "read_expression", "read_json", "read_whole", "skip_space"]
-
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _SPACE = re.compile(r"\s*+")
 _STRING = re.compile(  # not (...)*+, which Python 3.11 before 3.11.5 matches wrongly

@@ -7,8 +7,6 @@ import re
 from talm_sim.models.formats.base import ParsedCall
 from talm_sim.models.formats.literals import BrokenError, read_expression, skip_space
 
-__all__ = ["BARE_CALL", "CALL_LIST", "read_bare", "read_list"]
-
 _CALLED = r"(?P<name>[^\W\d][\w.-]*+)[ \t]*+\("
 CALL_LIST = re.compile(rf"\[\s*+{_CALLED}")
 """How a list of calls begins."""

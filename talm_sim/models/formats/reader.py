@@ -12,8 +12,6 @@ from talm_sim.models.formats.shown import ShownParameters
 from talm_sim.models.parsing import MOST_LONG, MOST_NAMED, parse_call, replace_surrogates
 from talm_sim.types import JsonObject, ToolCall, UnparsableCall
 
-__all__ = ["ParsedText", "read_calls"]
-
 _SPECIAL = re.compile(r"<\|[A-Za-z_]++\|>|<\uff5c[\w▁]++\uff5c>|</s>|<turn\|>|<end_of_turn>|<\|tool_response>|<start_function_response>")
 _EMPTY_FENCE = re.compile(r"```\w*+\s*+```")
 _SEPARATORS = re.compile(r"[\s,;]*+\Z")

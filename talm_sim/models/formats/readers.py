@@ -12,8 +12,6 @@ from talm_sim.models.formats.literals import BrokenError, read_json, skip_space
 from talm_sim.models.formats.python_calls import BARE_CALL, CALL_LIST, read_bare, read_list
 from talm_sim.models.formats.shown import ShownParameters
 
-__all__ = ["CLOSING", "pieces_of", "read_alone"]
-
 _TAG_FORMS = {
     "<|tool_call|>": "phi",
     "<TOOLCALL>": "nemotron",

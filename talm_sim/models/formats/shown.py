@@ -9,8 +9,6 @@ from typing import Any
 from talm_sim.models.formats.literals import BrokenError, read_whole
 from talm_sim.types import JsonObject
 
-__all__ = ["TYPE_NAMES", "ShownParameters"]
-
 TYPE_NAMES = {
     "dict": "object",
     "object": "object",

@@ -13,8 +13,6 @@ from talm_sim.common.plain_files import LARGEST_SETTINGS, read_text
 from talm_sim.errors import PrerequisiteError, pip_install
 from talm_sim.models.local.weights import digest_files, weights_digest
 
-__all__ = ["ADAPTER_CARD", "Adapter", "Weights", "add_adapter", "check_adapter", "describe_weights", "read_adapter"]
-
 _SETTINGS, _WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 _PICKLES = ("adapter_model.bin", "adapter_model.pt")
 ADAPTER_CARD = "training.json"

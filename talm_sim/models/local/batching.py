@@ -15,8 +15,6 @@ from typing import Any, TypeVar
 
 from talm_sim.errors import ProviderError
 
-__all__ = ["Worker", "plan_batch"]
-
 T = TypeVar("T")
 
 

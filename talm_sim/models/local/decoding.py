@@ -14,8 +14,6 @@ from talm_sim.models.base import GenerationSettings
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["SEPARATORS", "Grammar", "JsonGrammars", "StopRules", "end_tokens", "write"]
-
 _END_OF_TURN = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "<end_of_turn>", "<turn|>", "<|end_of_turn|>")
 """Where a turn ends, by model family."""
 _CHANNEL = "<|channel|>"

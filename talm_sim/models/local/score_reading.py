@@ -6,8 +6,6 @@ import inspect
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["TESTED", "Reading", "drop_stray_windows", "reading_of", "ropes"]
-
 # fmt: off
 TESTED = frozenset({
     "apertus", "arcee", "bitnet", "bloom", "cohere", "cohere2", "deepseek_v2", "deepseek_v3", "diffllama", "ernie4_5", "ernie4_5_moe",

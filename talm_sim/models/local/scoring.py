@@ -26,8 +26,6 @@ from talm_sim.models.local.score_reading import Reading
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Scorer", "ScoringQuestion", "encode_question", "encode_text", "refuse_infinite"]
-
 NEAR, NEAR_HALF = 1e-3, 0.5
 """Largest difference between two passes for the same option, in nats: in single precision, and in half."""
 WINDOW = 256

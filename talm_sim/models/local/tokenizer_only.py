@@ -14,8 +14,6 @@ from talm_sim.models.local.prompting import Rendering, RenderingOptions, chat_te
 from talm_sim.models.local.scoring import encode_text
 from talm_sim.types import JsonObject, ModelTurn
 
-__all__ = ["TokenizerOnly", "open_tokenizer"]
-
 _LOCAL = ("hf", "vllm")
 
 

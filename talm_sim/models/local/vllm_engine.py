@@ -17,8 +17,6 @@ from talm_sim.models.local.vllm_loop import EngineRequest
 from talm_sim.models.local.vllm_options import VllmOptions, engine_arguments
 from talm_sim.types import Precision
 
-__all__ = ["VllmEngine"]
-
 MAX_REASON_CHARS = 240
 
 

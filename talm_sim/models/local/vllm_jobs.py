@@ -24,8 +24,6 @@ from talm_sim.models.local.vllm_options import SAMPLING
 from talm_sim.models.parsing import replace_surrogates
 from talm_sim.types import JsonObject, Usage
 
-__all__ = ["CachePlan", "common_prefix_length", "plan_cache", "score", "write"]
-
 
 def score(engine: VllmEngine, tokenizer: Any, prompt: str, options: Sequence[str], *, reuse: bool = True) -> Job[list[Continuation]]:
     """Say how likely each option is as the continuation of a prompt.

@@ -18,8 +18,6 @@ from typing import Any, Protocol, TypeVar
 from talm_sim.common.processes import stop_waiting_for
 from talm_sim.errors import ProviderError
 
-__all__ = ["EngineRequest", "Job", "Loop", "Stepped"]
-
 T = TypeVar("T")
 
 

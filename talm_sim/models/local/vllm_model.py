@@ -26,8 +26,6 @@ from talm_sim.models.local.weights import cached_folder
 from talm_sim.models.request import ModelRequest
 from talm_sim.types import JsonObject
 
-__all__ = ["VllmModel", "log_to_file", "open_vllm"]
-
 
 class VllmModel(LocalModel):
     """A model run by vLLM.

@@ -17,20 +17,9 @@ from talm_sim.errors import PrerequisiteError, did_you_mean, pip_install
 from talm_sim.models.local.adapters import Adapter
 from talm_sim.models.local.prompting import RenderingOptions
 
-__all__ = [
-    "SAMPLING",
-    "VllmOptions",
-    "check_devices",
-    "engine_arguments",
-    "engine_environment",
-    "is_cpu_build",
-    "read_vllm_options",
-    "require_vllm",
-]
-
-CPU_BLOCK = 32
+_CPU_BLOCK = 32
 """Tokens a cache block holds on CPU, where vLLM's own 128 would have each option compute up to 127 tokens of the prompt again."""
-CPU_STEP_TOKENS = 4096
+_CPU_STEP_TOKENS = 4096
 SAMPLING = ("frequency_penalty", "min_p", "presence_penalty", "repetition_penalty", "top_k", "top_p")
 """Fields of vLLM's `SamplingParams`; by default none of them is at work, whatever the model's own generation settings say."""
 _LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
@@ -217,7 +206,7 @@ def engine_arguments(options: VllmOptions, model: str, *, cpu: bool, adapter: Ad
     if cpu:
         arguments |= {
             "dtype": "float32",
-            "block_size": CPU_BLOCK,
+            "block_size": _CPU_BLOCK,
             "enforce_eager": True,
             "kv_cache_memory_bytes": options.kv_gib * 2**30,
             # A prompt computed in two pieces ends the engine when its request has a seed ("CPU Generator does not use offset"), so prompts
@@ -225,7 +214,7 @@ def engine_arguments(options: VllmOptions, model: str, *, cpu: bool, adapter: Ad
             "enable_chunked_prefill": False,
         }
         if options.engine.get("max_model_len") is not None:
-            arguments["max_num_batched_tokens"] = max(options.engine["max_model_len"], CPU_STEP_TOKENS)
+            arguments["max_num_batched_tokens"] = max(options.engine["max_model_len"], _CPU_STEP_TOKENS)
     if adapter is not None:
         # Of ranks, vLLM takes some. Of layers, only those that the adapter changes: a wrapped lm_head fails where a prompt is scored.
         rank = next((one for one in _LORA_RANKS if one >= adapter.rank), adapter.rank)

@@ -9,8 +9,6 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-__all__ = ["cached_folder", "digest_files", "weights_digest"]
-
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 

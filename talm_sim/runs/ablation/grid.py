@@ -25,8 +25,6 @@ from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import Scenario
 
-__all__ = ["PlannedCell", "cell_label", "combine", "is_whole", "naming_cell", "plan_cell", "read_grid", "table_values"]
-
 _MOST_CELLS = 10_000
 _TABLE = "grid"
 _FORM = 'write a table [grid] with a list of values per option, for example human = ["none", "simulated"].'

@@ -16,8 +16,6 @@ from talm_sim.store.stored_run import StoredRun
 from talm_sim.tasks.bounds import Bound
 from talm_sim.types import Scenario
 
-__all__ = ["CellForecast", "forecast_grid", "total_costs"]
-
 _CellState = Literal["new", "started", "finished", "same run", "judged only"]
 """`same run`: an earlier cell is the same run; `judged only`: an earlier cell has the same episodes, which are judged in another way."""
 

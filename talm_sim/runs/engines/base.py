@@ -16,8 +16,6 @@ from talm_sim.foreign.plugins import Registry, load_named
 if TYPE_CHECKING:
     from talm_sim.runs.events import BudgetSpent
 
-__all__ = ["ENGINES", "Engine", "On", "Order", "Played", "carry_out", "open_engine", "read_on", "register_engine"]
-
 _MOST_SHARDS: Final = 10_000
 _PLAY = "talm_sim.runs.engines.playing:play_shard"
 """By name, because it imports what runs episodes, and that imports what knows the engines."""

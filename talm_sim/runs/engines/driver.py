@@ -32,8 +32,6 @@ from talm_sim.tasks.judge_names import judge_names
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import Scenario
 
-__all__ = ["resume_elsewhere", "run_elsewhere"]
-
 _LOOK_S: Final = 0.2
 _OF_COMMAND: Final = frozenset(
     {"on", "run_id", "run_dir", "gate", "baseline", "junit", "summary", "against", "controls", "display", "quiet", "log_level", "name"}

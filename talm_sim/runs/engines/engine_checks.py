@@ -13,8 +13,6 @@ from talm_sim.tasks import AgentOptions, Job, PairedOptions, PersonOptions
 from talm_sim.tasks.acting.person_model import person_model
 from talm_sim.types import Scenario
 
-__all__ = ["check_elsewhere", "modules_to_load"]
-
 
 def check_elsewhere(job: Job[Any]) -> None:
     """See that the shards of a run can be played in other processes, each by itself.

@@ -23,8 +23,6 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.foreign.code import foreign_code_has_run
 from talm_sim.runs.engines.base import Order, Played, carry_out
 
-__all__ = ["LocalEngine"]
-
 _MOST: Final = 64
 """Processes that play one run."""
 _MOST_DEATHS: Final = 3

@@ -23,8 +23,7 @@ from talm_sim.store.files.parts import LEDGER
 from talm_sim.store.files.sealing import copy_rows, insert_row, rows, seal
 from talm_sim.store.files.store import create_run
 from talm_sim.store.housekeeping import controls_of
-from talm_sim.store.people.sample import KEY as PEOPLE
-from talm_sim.store.people.sample import Sample, kept_samples
+from talm_sim.store.people.sample import KEY as PEOPLE, Sample, kept_samples
 from talm_sim.store.python_words import in_python
 from talm_sim.store.stored_run import StoredRun, load_run
 from talm_sim.store.tidy_tables import first_measure

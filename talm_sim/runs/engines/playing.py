@@ -25,8 +25,6 @@ from talm_sim.store.files.lease import STALE_SECONDS
 from talm_sim.store.kept_shards import COUNT, MARKER
 from talm_sim.store.stored_run import StoredRun
 
-__all__ = ["play_shard"]
-
 _LOOK_S: Final = 1.0
 _EVERY_S: Final = 1.0
 """Seconds between two counts that are written."""

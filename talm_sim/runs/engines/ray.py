@@ -15,8 +15,6 @@ from talm_sim.errors import PrerequisiteError, pip_install
 from talm_sim.foreign.error_text import error_line, escape_control
 from talm_sim.runs.engines.base import Order, Played, carry_out
 
-__all__ = ["RayEngine"]
-
 _CONNECT_S: Final = 10.0
 _END_S: Final = 10.0
 """Seconds in which a task that is cancelled may put down its work."""

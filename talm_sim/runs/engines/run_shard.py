@@ -13,8 +13,6 @@ from talm_sim.store.files.parts import ShardFacts
 from talm_sim.tasks import Job
 from talm_sim.types import Scenario
 
-__all__ = ["Cut", "check_shard", "cut_scenarios", "scenarios_of_shard", "shard_facts"]
-
 
 @dataclass(frozen=True, slots=True)
 class Cut:

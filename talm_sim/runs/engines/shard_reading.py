@@ -23,8 +23,6 @@ from talm_sim.store.files.sealing import check_fits, rows
 from talm_sim.store.stored_run import StoredRun
 from talm_sim.types import Measure, ToolSpec
 
-__all__ = ["StoredShard", "open_shard", "read_shards"]
-
 _ELSEWHERE = frozenset({"shard", "scenarios", "prompts"})
 """Options that may differ: the number of the part, and the places of files whose content is compared."""
 _ALIKE = "only shards of one run can be merged."

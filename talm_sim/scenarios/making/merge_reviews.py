@@ -13,9 +13,7 @@ from talm_sim.errors import PrerequisiteError, line_to_copy
 from talm_sim.scenarios.making.review import Entry, Part, Review, ReviewDecision, Reviewer, open_review, review_file
 from talm_sim.scenarios.making.state import write_lines
 
-__all__ = ["Agreement", "Merge", "open_merge"]
-
-UNNAMED = "no name"
+_UNNAMED = "no name"
 """Name of a reviewer without `--name`."""
 
 
@@ -101,7 +99,7 @@ def open_merge(place: Path, reviewer: Reviewer, *, rejected: bool = False) -> Me
     if len(names) < 2:
         fix = f"let each of two do so: {line_to_copy('talm-sim', 'scenarios', 'review', str(place), '--name', 'NAME')}"
         raise PrerequisiteError(f"{place}: {'one person' if names else 'nobody'} reviewed it; {fix}")
-    return Merge(place, reviewer, {name or UNNAMED: open_review(place, reviewer, rejected=rejected, name=name) for name in names})
+    return Merge(place, reviewer, {name or _UNNAMED: open_review(place, reviewer, rejected=rejected, name=name) for name in names})
 
 
 def _disputed_entry(entry: Entry, said: Mapping[str, ReviewDecision]) -> Entry:

@@ -9,8 +9,6 @@ from talm_sim.common.digests import digest
 from talm_sim.common.typed_options import OptionsModel
 from talm_sim.config import GEN, OPE, Limit, ModelName, ProviderOptions, Scope, Traffic, option, scope_of
 
-__all__ = ["RULES", "MakingOptions"]
-
 RULES = "sim/writer"
 """The writer that is not a model."""
 _TRAFFIC = {

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
-__all__ = ["DroppedSource", "Made", "MakingSource", "count_sources"]
-
 
 class MakingSource(Protocol):
     """What something is made of: a question, a scenario."""

@@ -15,8 +15,6 @@ from talm_sim.errors import ContextOverflowError, PrerequisiteError, did_you_mea
 from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.scenarios.making.options import MakingOptions
 
-__all__ = ["ASKED_AGAIN", "WriterPrompts", "WrittenText", "ask", "load_writer_prompts"]
-
 _EXAMPLE = re.compile(r"(?P<step>\w+)_example_\d+")
 _MARK = re.compile(r"\{(\w+)\}")
 ASKED_AGAIN = 2

@@ -15,8 +15,6 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.making.run_maker import ITEMS, REJECTED
 from talm_sim.scenarios.making.state import write_lines
 
-__all__ = ["Entry", "Part", "Review", "ReviewCounts", "ReviewDecision", "Reviewer", "items_file", "open_review", "review_file"]
-
 Verdict = Literal["keep", "drop"]
 _UNDONE = "undone"
 _NAME = re.compile(r"[\w.-]+")

@@ -13,8 +13,6 @@ from talm_sim.errors import CassetteMissError, PrerequisiteError, ProviderError
 from talm_sim.scenarios.making.outcome import Made, MakingSource
 from talm_sim.scenarios.making.state import FixedSettings, open_state, write_lines
 
-__all__ = ["ITEMS", "REJECTED", "REPORT", "OnProgress", "OpenTape", "make_all"]
-
 ITEMS, REJECTED, REPORT = "items.jsonl", "rejected.jsonl", "report.json"
 _MOST_FAILURES = 5
 """Sources that may fail in a row: with more, the fault is the provider's and not theirs."""

@@ -14,8 +14,6 @@ from talm_sim.common.plain_files import LARGEST_DATA, read_bytes
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.making.outcome import Made, MakingSource
 
-__all__ = ["STATE", "FixedSettings", "State", "open_state", "write_lines"]
-
 STATE = "state.jsonl"
 T = TypeVar("T")
 

@@ -17,23 +17,6 @@ from pathlib import Path
 from talm_sim.common.plain_files import kind_of_file
 from talm_sim.errors import PrerequisiteError
 
-__all__ = [
-    "DATABASE",
-    "TooLargeError",
-    "check_regular",
-    "check_size",
-    "check_stored",
-    "connect_reader",
-    "connect_writer",
-    "create_database",
-    "explain_errors",
-    "fold",
-    "pack",
-    "unpack",
-    "use_write_ahead_log",
-    "writing",
-]
-
 DATABASE = "run.db"
 """Name of the file below the run's directory."""
 _FILES = tuple(f"{name}{end}" for name in (DATABASE, "checkpoints.db") for end in ("", "-wal", "-shm", "-journal"))

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from talm_sim.common import processes
 from talm_sim.errors import PrerequisiteError
 
-__all__ = ["Lease", "Owner", "acquire", "hold", "is_owned", "owner_of"]
-
 STALE_SECONDS = 60.0
 """A lease whose process cannot be inspected (another machine or container) counts as abandoned after so long without a heartbeat."""
 

@@ -241,7 +241,7 @@ def find_run(run: Path | str, run_dir: Path = Path("runs")) -> Path:
         return where / path.name
     names = run_names(where)
     if path.name == LATEST and names:
-        return where / newest_run(where, names)
+        return where / _newest_run(where, names)
     found = full_name(path.name, names, "runs")
     if found is not None:
         return where / found
@@ -278,7 +278,7 @@ def base_of(name: str) -> str:
     return control[1] if control else ""
 
 
-def newest_run(run_dir: Path, names: Sequence[str]) -> str:
+def _newest_run(run_dir: Path, names: Sequence[str]) -> str:
     """The newest of some runs, controls aside where there is another."""
 
     def made(name: str) -> tuple[bool, str, int]:

@@ -12,8 +12,6 @@ from talm_sim.store.files.database import TooLargeError
 from talm_sim.store.files.sealing import insert_row
 from talm_sim.types import FrozenModel
 
-__all__ = ["LEDGER", "SHARD", "MergedShard", "ShardFacts", "keep_shard"]
-
 SHARD: Final = "shard"
 """Key of the small fact about a run that it is a shard."""
 LEDGER: Final = "ledger"

@@ -15,8 +15,6 @@ from talm_sim.types import Episode, Termination, Verdict
 if TYPE_CHECKING:
     from talm_sim.agent.episode import Waiting
 
-__all__ = ["forget_waiting", "start_attempt", "write_episode", "write_verdict", "write_waiting"]
-
 
 def start_attempt(conn: sqlite3.Connection, episode_id: str, attempt: int) -> None:
     """Within a transaction: an attempt begins; what a failed one left goes, verdicts and all."""

@@ -15,8 +15,6 @@ from talm_sim.store.files.lease import is_owned
 from talm_sim.store.files.manifest import stamp_in
 from talm_sim.store.files.sealing import check_fits, is_sealed
 
-__all__ = ["RunFiles"]
-
 
 class RunFiles:
     """Reads a run's files; its database through a connection for each call or one for several. A subclass says where they are."""

@@ -18,24 +18,6 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.store.files.database import DATABASE, check_size, pack
 from talm_sim.store.files.lease import is_owned
 
-__all__ = [
-    "KEYS",
-    "ORDER",
-    "WITH_BODY",
-    "Entry",
-    "check_fits",
-    "copy_rows",
-    "insert_row",
-    "is_sealed",
-    "keep_sealed",
-    "keep_tables_sealed",
-    "remove_seal",
-    "row",
-    "rows",
-    "seal",
-    "stamp_of",
-]
-
 _SEAL: Final = "seal"
 _SIZE: Final = 16
 _ADDED: Final = {"questions", "answers"}

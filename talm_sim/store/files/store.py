@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from talm_sim.agent.episode import Waiting
     from talm_sim.agent.humans import HumanReply
 
-__all__ = ["PausedEpisode", "RunProgress", "RunStore", "create_run"]
-
 _T = TypeVar("_T")
 _Placed: TypeAlias = Sequence[tuple[int, Scenario]]
 """Scenarios, each with its place in the run."""

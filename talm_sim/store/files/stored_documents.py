@@ -13,31 +13,6 @@ from talm_sim.store.files.database import DATABASE, check_stored, unpack
 from talm_sim.store.files.sealing import rows
 from talm_sim.types import Decision, Episode, Event, Measured, ModelTurn, PersonRequest, Scenario, Termination, Verdict
 
-__all__ = [
-    "BLIND",
-    "MIXED",
-    "REPLACEABLE",
-    "crashed",
-    "episode",
-    "episodes",
-    "failed_verdicts",
-    "imported_judges",
-    "is_blind",
-    "judges",
-    "measures",
-    "meta",
-    "read_decision",
-    "read_request",
-    "read_waiting",
-    "scenario",
-    "scenarios",
-    "started_episodes",
-    "verdict",
-    "verdicts",
-    "verdicts_under",
-    "why_not_there",
-]
-
 BLIND = "blind"
 """Key of the small fact about a run that says so; see `is_blind`."""
 MIXED = "mixed"

@@ -18,8 +18,6 @@ from talm_sim.store.files.database import fold
 from talm_sim.store.files.lease import Lease
 from talm_sim.store.files.sealing import seal
 
-__all__ = ["FLUSH_SECONDS", "Change", "Writer"]
-
 Change = Callable[[sqlite3.Connection], None]
 _MOST_PER_COMMIT: Final = 256
 _BEAT_SECONDS: Final = 5.0

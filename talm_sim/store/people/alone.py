@@ -16,8 +16,6 @@ from talm_sim.tasks import find_task, job_of
 from talm_sim.tasks.registry import task_of_file
 from talm_sim.types import Episode, Termination
 
-__all__ = ["ALONE", "MODEL", "find_alone"]
-
 ALONE = "scenarios alone: people judge them, and no model was run"
 """The note of such a run."""
 MODEL = "people/alone"

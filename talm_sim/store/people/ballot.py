@@ -28,8 +28,6 @@ from talm_sim.tasks import PersonQuestion
 from talm_sim.tasks.judged_by_people import Material
 from talm_sim.types import Episode, Scenario, Verdict
 
-__all__ = ["Ballot", "GivenElsewhereError", "choose_question", "find_people", "open_ballot", "sample_of", "shown_digests"]
-
 
 class GivenElsewhereError(PrerequisiteError):
     """A person has judged an episode elsewhere meanwhile, under the same name; that verdict stays.

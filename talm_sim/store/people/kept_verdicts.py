@@ -17,17 +17,6 @@ from talm_sim.store.people.sample import Sample, kept_samples, weights
 from talm_sim.tasks import Job, PersonQuestion
 from talm_sim.types import Measure, Row, Scenario, Summary, Verdict
 
-__all__ = [
-    "PeopleVerdicts",
-    "add_people",
-    "check_person",
-    "is_of_people",
-    "people_measures",
-    "read_people",
-    "verdict_of",
-    "weighted_share",
-]
-
 _TITLE = "people"
 """Title of the table of people's verdicts; on a further question, what the title begins with."""
 _NAME = re.compile(r"[\w.-]{1,40}")

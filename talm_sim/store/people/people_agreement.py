@@ -16,8 +16,6 @@ from talm_sim.store.stored_run import StoredRun
 from talm_sim.tasks import PersonQuestion
 from talm_sim.types import UNPARSED, Matrix, Measure, Row, Summary, Verdict
 
-__all__ = ["Agreement", "agreements"]
-
 
 @dataclass(frozen=True, slots=True)
 class Agreement:

@@ -13,8 +13,6 @@ from talm_sim.common.digests import digest
 from talm_sim.store.files import stored_documents
 from talm_sim.types import FrozenModel
 
-__all__ = ["KEY", "Sample", "draw", "kept_samples", "weights"]
-
 KEY = "people"
 """Key of the small fact about a run that has its samples, by the question's key."""
 _Size = Annotated[int, Field(ge=1)]

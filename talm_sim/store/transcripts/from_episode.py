@@ -35,8 +35,6 @@ from talm_sim.types import (
 )
 from talm_sim.types.steps import steps_of
 
-__all__ = ["event_part", "fold_turns", "likeness", "make_transcript", "read_transcript"]
-
 _PLACES = {"number", "steps", "elapsed_ms"}
 """What differs between turns and events that a reader cannot tell apart."""
 _RECORDED = re.compile(r"recorded \((.*)\)")

@@ -11,8 +11,6 @@ from talm_sim.types import FrozenModel, Section, TokenLogprob, Verdict
 from talm_sim.types.base import JsonObject
 from talm_sim.types.pages import render_episode
 
-__all__ = ["Asked", "Broken", "Call", "Fault", "Transcript", "TurnPart"]
-
 
 class Fault(FrozenModel):
     """What one perturbation did to a call or a generation."""

@@ -18,19 +18,6 @@ from talm_sim.types import AwarenessKind, Scenario, ToolSpec
 if TYPE_CHECKING:
     from talm_sim.agent.prompts import Prompts
 
-__all__ = [
-    "ACTING",
-    "FINISH_BY",
-    "RETRIES",
-    "TURNS",
-    "acting_key",
-    "check_person",
-    "episode_bounds",
-    "refusal_judges",
-    "settle_acting",
-    "specs_of",
-]
-
 JobT = TypeVar("JobT", bound=AnyJob)
 TURNS = 5
 """Model turns an episode may take where nobody says how many (Fail-TaLMs, Section 4.1)."""

@@ -52,8 +52,6 @@ from talm_sim.scenarios.invention import invent
 from talm_sim.tasks.acting.recovery_search import Search
 from talm_sim.types import FINISH, Fact, Facts, Missing, MissingKind, ModelTurn, Scenario, ToolCall, ToolSpec, Turn
 
-__all__ = ["AgentPolicy", "fact_line", "gives_missing", "is_refusal", "value_in_reply", "waves_of"]
-
 
 class AgentPolicy(ControlPolicy):
     """One control in one scenario. It keeps no state: the messages contain what was done so far, so a resumed episode continues."""

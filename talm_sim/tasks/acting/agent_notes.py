@@ -16,19 +16,6 @@ if TYPE_CHECKING:
     from talm_sim.agent.own.agents import OwnAgent
     from talm_sim.tools_env.toolbox import Tools
 
-
-__all__ = [
-    "BUILDS",
-    "STARTS_AGAIN",
-    "AgentNotes",
-    "can_hide_missing",
-    "own_agent",
-    "refuse_model_faults",
-    "settle_own_agent",
-    "visible_hidden_tools",
-]
-
-
 JobT = TypeVar("JobT", bound=AnyJob)
 
 

@@ -30,8 +30,6 @@ from talm_sim.tasks.acting.agent_controls import AgentPolicy, fact_line
 from talm_sim.tasks.acting.recovery_search import Search, error_in, is_said, question_for
 from talm_sim.types import Fact, MissingKind, ToolCall, ToolSpec
 
-__all__ = ["FAULT_POLICIES", "lie_about"]
-
 _HTTP = re.compile(r"HTTP \d{3}\b")
 _INVENTED_NAMES = ("Marlow", "Tarnby")
 

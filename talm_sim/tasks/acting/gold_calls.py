@@ -9,8 +9,6 @@ from typing import NamedTuple
 from talm_sim.tasks.options import AgentOptions, TaskOptions
 from talm_sim.types import Episode, Scenario, Termination, ToolSpec
 
-__all__ = ["EpisodeCalls", "MadeCall", "WantedCall", "agent_calls"]
-
 
 class MadeCall(NamedTuple):
     """A call that an episode made."""

@@ -19,8 +19,6 @@ from talm_sim.models.base import ASK_HUMAN
 from talm_sim.tasks.acting.agent_controls import AgentPolicy
 from talm_sim.types import Scenario, ToolCall, ToolSpec
 
-__all__ = ["PERSON_POLICIES"]
-
 _BESIDE_THE_POINT = (
     "Are you in a hurry?",
     "Have you used an assistant before?",

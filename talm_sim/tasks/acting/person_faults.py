@@ -12,8 +12,6 @@ from talm_sim.types.written_figures import decimal, interval
 if TYPE_CHECKING:
     from talm_sim.agent.person.read_person import ReadAnswer
 
-__all__ = ["PERSON_MEASURES", "passing_values", "person_measures", "person_notes", "person_values", "persona_note", "read_person"]
-
 _TITLE = "the simulated person"
 _HEADS = {
     "person_fault": ("Faulty", "the person contradicted a fact, claimed something false or gave away what was not asked"),

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from talm_sim.tasks.shared import Shared
     from talm_sim.tools_env.environment import Environment
 
-__all__ = ["open_responder", "person_bounds", "person_model", "person_traffic", "prompts_of", "settle_person", "who_answers"]
-
-
 OptionsT = TypeVar("OptionsT", bound=PersonOptions)
 
 

@@ -30,8 +30,6 @@ from talm_sim.tools_env.sources.base import NotTaken
 from talm_sim.tools_env.toolbox import Tools
 from talm_sim.types import Event, Fact, Facts, JsonObject, Route, Scenario, ToolCall, ToolEvent, ToolSpec
 
-__all__ = ["FaultWay", "call_key", "clean_answers", "could_recover", "default_faults", "gold_arguments", "prove_ways"]
-
 _T = TypeVar("_T")
 AT_ONCE = 16
 """Pairs that are tried at the same time."""

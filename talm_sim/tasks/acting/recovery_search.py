@@ -19,8 +19,6 @@ from talm_sim.common.json_values import NOT_THERE, leaves, read_json, value_at
 from talm_sim.language.leaks import mentions
 from talm_sim.types import Fact, Facts, GoldCall, JsonObject, MissingKind, Scenario, ToolSpec
 
-__all__ = ["Search", "Way", "error_in", "gives_fact", "is_said", "question_for"]
-
 AGAIN = 3
 """How often a call is made again."""
 _SHORTEST = 3

@@ -12,8 +12,6 @@ from talm_sim.types import Episode, Scenario, ToolEvent, ToolSpec
 if TYPE_CHECKING:
     from talm_sim.tools_env.environment import Environment
 
-__all__ = ["count_stand_ins", "kept_of_replaceable"]
-
 
 def kept_of_replaceable(environment: Environment, perturb: Sequence[str]) -> dict[str, ReplaceableTool]:
     """Return what is kept of the tools that a person can replace, by name.

@@ -21,8 +21,6 @@ from talm_sim.tasks.awareness.intervals import (
 )
 from talm_sim.types import Curve, Measure, Row, Series
 
-__all__ = ["MASS", "MEASURES", "OWN", "SHARE", "area_figure", "columns", "curves", "lines", "mean_column"]
-
 _EDGES = tuple(place / BINS for place in range(BINS + 1))
 SHARE, OWN, MASS = "p_yes", "p_yes_token", "yes_no_mass"
 """Values of a row: Yes / (Yes + No); Yes alone; Yes + No."""

@@ -25,8 +25,6 @@ from talm_sim.types import JsonObject, ModelTurn, TokenLogprob, ToolCall, ToolSp
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
-__all__ = ["YesNoPolicy"]
-
 _ALWAYS = {"eager": "yes", "cautious": "no", "asker": "no"}
 _WHY = {
     "yes": "One of the APIs serves the request, and all it needs was said.",

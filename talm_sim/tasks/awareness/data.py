@@ -11,8 +11,6 @@ from talm_sim.tasks.awareness.making.loaded import fault_in
 from talm_sim.tasks.registry import read_line
 from talm_sim.types import Scenario, YesNo
 
-__all__ = ["COMPLETE", "MANIPULATED", "choose", "gold_of", "read_instance"]
-
 COMPLETE = "complete"
 MANIPULATED = ("replaced", "removed")
 _GOLD = {COMPLETE: "yes", **dict.fromkeys(MANIPULATED, "no")}

@@ -18,8 +18,6 @@ from talm_sim.models.parsing import split_reasoning
 from talm_sim.models.yes_no import read_yes_no
 from talm_sim.types import AwarenessValue
 
-__all__ = ["Decision", "read_decision"]
-
 _MARK = re.compile(r"\b(?:answer|decision)\b[\s*_`\"']*:", re.IGNORECASE)
 _EXPLANATION = re.compile(r"\b(?:explanation|reason)\b[\s*_`\"']*:[\s*_`\"']*", re.IGNORECASE)
 _LABEL = re.compile(r"[\W_]*(?:yes|no)\b[\W_]*", re.IGNORECASE)

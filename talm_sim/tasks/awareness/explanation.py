@@ -16,8 +16,6 @@ from talm_sim.scenarios.dialogue import as_text, dialogue
 from talm_sim.tasks.awareness.decision import read_decision
 from talm_sim.types import Episode, Measured, Scenario, Verdict, YesNo
 
-__all__ = ["ExplanationJudge"]
-
 _LABELS = {"correct": r"correct", "wrong": r"wrong|incorrect"}
 _CHOICES = ("Correct", "Wrong")
 _QUESTION = "Is the reason the assistant gave right? Start with Correct or Wrong."

@@ -24,8 +24,6 @@ from talm_sim.scenarios.dialogue import ATTEMPT, as_text, dialogue
 from talm_sim.tasks.awareness.data import COMPLETE
 from talm_sim.types import GoldCall, JsonObject, Scenario, Turn
 
-__all__ = ["CONDITIONS", "conditions"]
-
 CONDITIONS = ("removed-failed", "removed-invented", "complete-failed")
 _SUCCESS = json.dumps({"status": "success"})
 _DRAWN = 100

@@ -10,22 +10,6 @@ from typing import NamedTuple
 
 from talm_sim.judges.stats import Interval, bootstrap, ratio_interval
 
-__all__ = [
-    "BINS",
-    "Chance",
-    "area_interval",
-    "area_over",
-    "auroc",
-    "bin_of",
-    "brier",
-    "brier_interval",
-    "calibration_error",
-    "calibration_interval",
-    "f1",
-    "f1_interval",
-]
-
-
 BINS = 10
 """Bins of equal width that probabilities are sorted into."""
 

@@ -45,10 +45,8 @@ from talm_sim.tasks.makers import Listing, Maker, OpenModel
 from talm_sim.tasks.registry import find_task
 from talm_sim.types import Fact, Facts, Scenario, ToolSpec
 
-__all__ = ["ManipulationMaker", "from_talm", "load_lines"]
 
-
-def count_manipulated(
+def _count_manipulated(
     sources: Sequence[Original],
     dropped: Sequence[DroppedSource],
     outcomes: Mapping[str, ManipulationOutcome],
@@ -199,7 +197,7 @@ class ManipulationMaker(Maker[ManipulateOptions, Original, ManipulationOutcome])
 
     def report(self, sources: Sequence[Original], outcomes: Mapping[str, ManipulationOutcome], begun: FixedSettings) -> dict[str, Any]:
         """See `count_manipulated`."""
-        return count_manipulated(
+        return _count_manipulated(
             sources, self.dropped, outcomes, begun, "rules" if self._model is None else self._model.name, self._manipulated
         )
 

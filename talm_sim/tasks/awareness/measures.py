@@ -27,8 +27,6 @@ from talm_sim.tasks.base import RunView
 from talm_sim.tasks.row_figures import Figure, mean_of, ratio_of, within
 from talm_sim.types import UNPARSED, Episode, Matrix, Measure, ModelTurn, Row, Scenario, Summary, Verdict, YesNo
 
-__all__ = ["ALL", "figure", "makes_call", "rows", "summarize"]
-
 
 def makes_call(turn: ModelTurn, tools: Collection[str] = ()) -> bool:
     """Tell whether a turn makes a call by the rule of this module.

@@ -16,8 +16,6 @@ from talm_sim.tasks.paper.paper_rows import OTHER, Beside, compare_own
 from talm_sim.tasks.paper.published import published
 from talm_sim.types import Episode, Line, Scenario, Section, Summary, YesNo
 
-__all__ = ["beside", "notes", "published_statistics", "sections"]
-
 
 def sections(episode: Episode, scenario: Scenario) -> Iterator[Section]:
     """Return the parts this task adds to the page, below the query."""

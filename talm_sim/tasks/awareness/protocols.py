@@ -23,26 +23,6 @@ from talm_sim.tasks.awareness.decision import Decision, read_decision
 from talm_sim.tasks.single_step_task import Request
 from talm_sim.types import UNPARSED, ModelTurn, Scenario, Turn
 
-__all__ = [
-    "ALTERNATIVES",
-    "IMPLICIT",
-    "LABEL_FIRST",
-    "LABEL_TOKENS",
-    "TELLS_FIRST_TOKEN",
-    "AskingStyle",
-    "Probability",
-    "Protocol",
-    "add_examples",
-    "decision_of",
-    "explicit_turns",
-    "fill",
-    "first_request",
-    "load_wording",
-    "manipulation_shown",
-    "next_request",
-    "question",
-]
-
 Wording = dict[str, dict[str, str]]
 """Text by table and key; the tables are the protocols with their own words, and `again`."""
 _TASK = "awareness"

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from talm_sim.tasks.open_job import Recorded
     from talm_sim.types import ModelTurn
 
-__all__ = ["EXPLANATION", "INSTANCE"]
-
 
 def _instance(episode: Episode, scenario: Scenario) -> Material | None:
     if not isinstance(scenario.target, YesNo):

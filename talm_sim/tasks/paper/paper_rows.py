@@ -9,9 +9,6 @@ from typing import Any
 
 from talm_sim.tasks.paper.published import Misprint, PublishedTable, published
 
-__all__ = ["OTHER", "Beside", "PaperRow", "PaperRows", "compare_own", "recognise"]
-
-
 _DATE = re.compile(r"(?<!\d)(?:20\d\d-?\d\d-?\d\d|\d\d-\d\d|\d{4})(?![\d.a-z])")
 _REVISION = re.compile(r":\d+$|(?<![a-z])v\d+(?:\.\d+)*")
 """What follows the name of a model that is served (`-v1:0`), and revisions (`-v0.2`)."""

@@ -15,8 +15,6 @@ from talm_sim.tasks.reasoning.options import FREE, NONE, RANDOM
 from talm_sim.tasks.row_figures import Figure, mean_of
 from talm_sim.types import Episode, Matrix, Measure, ModelTurn, Row
 
-__all__ = ["decision_matrix", "reasoning_figure", "reasoning_measures", "reasoning_notes", "reasoning_values"]
-
 TABLE = "reasoning"
 """Title of the table."""
 _UNREAD = "unread"

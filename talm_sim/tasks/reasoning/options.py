@@ -7,8 +7,6 @@ from typing import Literal
 from talm_sim.config import GEN, option
 from talm_sim.tasks.options import PromptOptions
 
-__all__ = ["FORM", "FREE", "NONE", "RANDOM", "WORDED", "ReasoningOptions"]
-
 Reasoning = Literal["none", "free", "form", "random"]
 NONE, FREE, FORM, RANDOM = "none", "free", "form", "random"
 WORDED = (FREE, FORM)

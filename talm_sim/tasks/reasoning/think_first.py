@@ -21,9 +21,6 @@ from talm_sim.types import ModelTurn, Scenario
 if TYPE_CHECKING:
     from talm_sim.models.base import Continuation, GenerationSettings, Model, TextModel
 
-__all__ = ["ask_for_thought", "instruct", "instruct_all", "keyed", "read_thought", "reasoning_label", "thought_text", "with_thought"]
-
-
 _WHY = {
     Decision.CALL: "a shown tool is called",
     Decision.DEFER: "nothing shown is used",

@@ -35,8 +35,6 @@ from talm_sim.types import AcceptedCall, Calls, ModelTurn, Scenario, ToolSpec
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
-__all__ = ["CallPolicy", "right_calls", "source_of"]
-
 _SAYS = {"asker": "Could you tell me more about what you need?"}
 _DECLINES = "I cannot do that with what I have."
 _NO_TOOL = "a_function"

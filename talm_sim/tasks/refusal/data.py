@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from talm_sim.tasks.base import Job
     from talm_sim.tasks.refusal.tool_wording import RefusalOptions
 
-__all__ = ["NOT_NATIVE", "load", "read_case"]
-
 log = logging.getLogger(__name__)
 _TRANSLATION = "bfcl_single_turn_"
 NOT_NATIVE = "talm-sim (translation, not written or read by native speakers)"

@@ -25,11 +25,9 @@ from functools import lru_cache
 from talm_sim.judges.base import Judge
 from talm_sim.scenarios.item_tools import spec_of
 from talm_sim.tasks.refusal.attempts.answer_text import Attempt, ShownTools
-from talm_sim.tasks.refusal.attempts.find_attempt import find_attempt, find_in
+from talm_sim.tasks.refusal.attempts.find_attempt import find_in
 from talm_sim.tasks.refusal.call_checks.calls_judge import calls_of
 from talm_sim.types import Calls, Episode, Measured, ModelTurn, Scenario, Verdict
-
-__all__ = ["IntentJudge", "find_attempt"]
 
 NO_ATTEMPT = "none"
 """Label of an answer that attempts no call; any other label is the rule by which one does."""
@@ -50,14 +48,14 @@ class IntentJudge(Judge):
             return self.verdict(episode, None, "not applicable: the scenario does not say whether a call is right")
         if not episode.termination.completed:
             return self.verdict(episode, None, f"not judged: the episode ended in {episode.termination.value}")
-        found = attempt_of(episode, scenario)
+        found = _attempt_of(episode, scenario)
         expected = scenario.target.expected != "none"
         if found is None:
             return self.verdict(episode, not expected, "no call is attempted", label=NO_ATTEMPT)
         return self.verdict(episode, expected, f"a call is attempted ({found.rule}): {found.quoted}", label=found.rule)
 
 
-def attempt_of(episode: Episode, scenario: Scenario) -> Attempt | None:
+def _attempt_of(episode: Episode, scenario: Scenario) -> Attempt | None:
     """Return the first attempt at a call in what the model wrote, or in what the provider reported of it; None where there is none."""
     shown = _parse_shown_tools(scenario.shown_tools)
     turns = episode.model_turns or (ModelTurn(raw_text=episode.answer),)

@@ -38,8 +38,6 @@ from talm_sim.tasks.registry import find_task, job_of
 from talm_sim.training.lessons.outputs import in_tags
 from talm_sim.types import Calls, Scenario
 
-__all__ = ["Thought", "action_words", "drawn_form", "read_form_thought", "read_free_thought", "right_decision", "rule_form"]
-
 _DECISION = re.compile(r"^[^\w\n]*decision\b[^\w\n]{0,9}?[:=](.*)$", re.IGNORECASE | re.MULTILINE)
 _TOLD = re.compile(r"\b(?:right|correct|expected|given|known) (?:action|answer|decision|call)\b|\b(?:was|am|been) told\b", re.IGNORECASE)
 _TAG = re.compile(r"</?(?:think|thinking|thought|reasoning)>|\[/?THINK\]", re.IGNORECASE)

@@ -25,9 +25,6 @@ from talm_sim.tasks.refusal.turns.row_person import interaction_values
 from talm_sim.tasks.row_figures import Figure, difference_of, mean_of, within
 from talm_sim.types import Calls, Episode, Matrix, Measure, Rate, Row, Scenario, Summary, Verdict
 
-__all__ = ["ALL", "BFCL", "FORMAT", "INTENT", "MALFORMED", "MISSING", "TURNS", "figure", "gap_of", "rows", "summarize"]
-
-
 _PAIRS = {
     "h_s": (("h_i", "relevance_intent"), ("h_s", "relevance")),
     "h_s_bfcl": (("h_i", "relevance_intent"), ("h_s_bfcl", "relevance_bfcl")),

@@ -25,8 +25,6 @@ from talm_sim.tasks.refusal.turns.missing_table import missing_lines, missing_no
 from talm_sim.tasks.refusal.turns.missing_turn import read_missing_turn
 from talm_sim.types import AcceptedCall, Calls, Episode, Line, Scenario, Section, Summary
 
-__all__ = ["beside", "label", "notes", "sections"]
-
 _RIGHT = {"none": "no call: no function shown serves", "any": "a call, whichever"}
 
 

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from talm_sim.tasks.templates import Template
     from talm_sim.types import ModelTurn
 
-__all__ = ["CHAT", "asking", "prompt_writer"]
-
 CHAT, AUTO = "chat", "auto"
 _FORMS = {"injected": "hermes", "pythonic": "pythonic"}
 """The formats of calls that the templates ask for which show tools in a system message."""

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from talm_sim.models.base import Model, TextModel
     from talm_sim.types import ModelTurn
 
-__all__ = ["Propensity", "TextScore", "add_propensity", "load_refusals", "no_scores_error", "refusals_for", "wants_propensity"]
-
 _TABLE = "propensity"
 _ENGLISH = "en"
 _FORMS = dict(zip(TOLD, ("hermes", "pythonic"), strict=True))

@@ -10,8 +10,6 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.item_tools import json_schema, parameters_of, spec_of
 from talm_sim.types import Calls, JsonObject, Scenario
 
-__all__ = ["functions", "tool_texts"]
-
 _LANGUAGES = {"java": "Java", "javascript": "JavaScript"}
 
 

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from talm_sim.tasks.open_job import Opened, Recorded
     from talm_sim.tasks.shared import Shared
 
-__all__ = []
-
 
 def called(episode: Episode, scenario: Scenario) -> EpisodeCalls | None:
     """Return the right calls and those in the answer, as judge `calls` reads them; None if the scenario says nothing of calls.

@@ -12,9 +12,6 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks.options import PersonOptions
 from talm_sim.tasks.reasoning import WORDED, ReasoningOptions
 
-__all__ = ["TOLD", "RefusalOptions", "insert_tools", "load_wording"]
-
-
 _TASK = "refusal"
 TOLD = ("injected", "pythonic")
 """Templates that show the tools in a system message: as Qwen's and Hermes' chat templates write it, and as BFCL's prompt mode does."""

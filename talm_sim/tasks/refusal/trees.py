@@ -31,8 +31,6 @@ from talm_sim.tasks.refusal.bfcl import SUBSETS
 from talm_sim.tasks.refusal.bfcl.subsets import Version, rows_of
 from talm_sim.types import FrozenModel, Measure, Rate, Row, Scenario
 
-__all__ = ["TREES", "Node", "Reach", "Shape", "TreeVersion", "reach_of", "score_tree", "tree_lines"]
-
 TreeVersion = Literal["v2", "v3", "v4"]
 Rule = Literal["subset", "mean", "rows", "weights"]
 

@@ -14,9 +14,6 @@ from talm_sim.tasks.talm.recovered import SOURCE
 from talm_sim.types import Episode, FrozenModel, Missing, MissingKind, Scenario
 from talm_sim.types.written_figures import decimal
 
-__all__ = ["MARKS", "AskScores", "ask_scores", "asked_in_words", "needs_help", "total_ask_scores"]
-
-
 MARKS = ("marked", "appropriate", "compared", "agreeing")
 """The counts of `AskScores` that only a person who marks questions gives."""
 

@@ -17,8 +17,6 @@ from talm_sim.language.leaks import mentions
 from talm_sim.tasks.talm.ask_scores import blockers_asked, needs_help
 from talm_sim.types import Episode, FrozenModel, HumanEvent, Missing, MissingKind, Row, Scenario, ToolEvent, ToolSpec
 
-__all__ = ["BlockerScores", "Blockers", "ask_f1", "ask_f1_figure", "ask_f1_interval", "blocker_scores"]
-
 
 class BlockerScores(FrozenModel):
     """Counts over completed episodes with a person at hand."""

@@ -8,9 +8,6 @@ from dataclasses import dataclass
 from talm_sim.common.digests import digest
 from talm_sim.types import AwarenessKind, AwarenessValue
 
-__all__ = ["AVERAGED", "BEYOND", "CATEGORIES", "GROUPS", "ORDER", "PAPER", "QUICK", "SAMPLE", "SPLITS", "UNKNOWN", "Group", "draw_sample"]
-
-
 CATEGORIES = ("calendar", "art", "finance", "geo", "language", "music", "science", "transportation", "weather")
 """The categories of `quick`, which come first among the packaged scenarios."""
 QUICK = frozenset(f"{category}-{number:02}" for category in CATEGORIES for number in range(1, 9))

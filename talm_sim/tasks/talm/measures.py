@@ -22,8 +22,6 @@ from talm_sim.types import Measure, Rate, Row, Summary
 from talm_sim.types.measures import Better
 from talm_sim.types.written_figures import decimal, interval
 
-__all__ = ["BLOCKERS", "FURTHER", "HEADS", "asking_of", "asking_sentence", "blockers_of", "summarize"]
-
 HEADS = {"pass_rate": "PR", "awareness": "Aware", "unexpected": "Unexp", "skip": "Skip", "interaction": "Inter"}
 """Head of a rate's column, as the literature abbreviates it; in the order of a table's columns."""
 BLOCKERS: Mapping[str, tuple[str, str, str, str]] = {
@@ -123,7 +121,7 @@ def _measures(group: str, rates: Mapping[str, Rate | None], judge: str | None) -
     )
 
 
-def blockers_of(rows: Iterable[Row]) -> BlockerScores:
+def _blockers_of(rows: Iterable[Row]) -> BlockerScores:
     """Return the counts of questions and things missing, added up."""
     scored = [row for row in rows if row.scored and "blockers" in row.values]
     return BlockerScores(**{name: sum(int(row.values.get(name) or 0) for row in scored) for name in BlockerScores.model_fields})
@@ -131,7 +129,7 @@ def blockers_of(rows: Iterable[Row]) -> BlockerScores:
 
 def _blocker_measures(scored: Sequence[Row]) -> Iterator[Measure]:
     """The columns about questions and what is missing; none where neither was there."""
-    found = blockers_of(scored)
+    found = _blockers_of(scored)
     if not found.blockers and not found.questions_decided:
         return
     episodes = sum(bool(row.values.get("blockers") or row.values.get("questions_decided") or row.values.get("questions")) for row in scored)
@@ -201,7 +199,7 @@ def _notes(scored: Sequence[Row], judge: str | None, *, own: bool) -> Iterable[s
         yield f"unexpected is over the {len(paired)} of {len(judged)} episodes whose perfect pair was judged"
     asking = asking_of(scored)
     if asking is not None:
-        yield asking_sentence(asking, blockers_of(scored))
+        yield _asking_sentence(asking, _blockers_of(scored))
         if asking.needing or asking.asking:
             yield f"asking, by episodes: {asking.words()}"
     yield from _waiting_notes(scored)
@@ -211,7 +209,7 @@ def _notes(scored: Sequence[Row], judge: str | None, *, own: bool) -> Iterable[s
         yield f"in words: {in_words} of {len(scored)} episodes asked what nobody answered"
 
 
-def asking_sentence(asking: AskScores, found: BlockerScores) -> str:
+def _asking_sentence(asking: AskScores, found: BlockerScores) -> str:
     """Return in words who was asked when, and for what."""
     said = asking.sentence()
     if found.questions_decided:

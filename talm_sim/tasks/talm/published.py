@@ -35,11 +35,9 @@ from talm_sim.types import (
     episode_id,
 )
 
-__all__ = ["RELEASE_URL", "PublishedRun", "coinciding_grades", "read_outputs", "read_queries", "read_tools"]
-
 PUBLISHED = "published"
 """Judge name of the grades that came with the outputs (`pass_rate`)."""
-PUBLISHED_PREFERENCE = "published-preference"
+_PUBLISHED_PREFERENCE = "published-preference"
 """Judge name of their comparison of no-tools answers (`win_rate`)."""
 _HUMAN = "published"
 """Responder of imported Ask-and-Help runs: people that the authors placed at the keyboard."""
@@ -285,7 +283,7 @@ def _verdicts(group: str, entry: dict[str, Any], episode: str, where: str) -> It
     if group == "no-tools":
         won = _number(entry, "win_rate", where)
         said = TIE if won == 1 else f"win_rate {won}" if won is not None else "no win_rate: counted as 0"
-        yield Verdict(episode_id=episode, judge=PUBLISHED_PREFERENCE, value=(won or 0) >= 1, explanation=said)
+        yield Verdict(episode_id=episode, judge=_PUBLISHED_PREFERENCE, value=(won or 0) >= 1, explanation=said)
 
 
 def _number(entry: dict[str, Any], key: str, where: str) -> float | None:

@@ -18,17 +18,6 @@ from talm_sim.language.question_words import GENERIC, content_stems, name_stems
 from talm_sim.types import AwarenessValue, Episode, HumanEvent, Measure, Missing, MissingKind, Row, Scenario, Termination, ToolEvent
 from talm_sim.types.measures import Better
 
-__all__ = [
-    "AFTER_FAULT",
-    "MEASURES",
-    "behaviour_after_fault",
-    "behaviour_measures",
-    "behaviour_when_missing",
-    "declined_first",
-    "find_uninformed_call",
-    "lacks_an_argument",
-]
-
 _MISSING = {
     "asked": ("Asked", "asked, by tool or in words"),
     "asked_in_words": ("In words", "asked in the words of a message"),
@@ -79,7 +68,7 @@ def behaviour_when_missing(episode: Episode, scenario: Scenario | None, left_ope
     asked = in_words or bool(episode.questions)
     declined = declined_first(episode) or (answered and not left_open and admits_lack(episode.answer))
     done = {"asked": asked, "asked_in_words": in_words, "declined": declined}
-    if lacks_an_argument(scenario):
+    if _lacks_an_argument(scenario):
         done["called_without_knowing"] = find_uninformed_call(episode, scenario) is not None
     return {**done, "went_ahead": answered and bool(episode.answer.strip()) and not asked and not declined}
 
@@ -118,7 +107,7 @@ def behaviour_measures(scored: Sequence[Row]) -> Iterator[Measure]:
             yield Measure.of(rate if rate.n else None, name, head, under=title, note=about, better=_BETTER.get(name, "neither"))
 
 
-def lacks_an_argument(scenario: Scenario | None) -> bool:
+def _lacks_an_argument(scenario: Scenario | None) -> bool:
     """Return whether a scenario says which argument is missing, and its value."""
     return scenario is not None and any(map(_is_known_argument, scenario.missing))
 

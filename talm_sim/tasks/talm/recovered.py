@@ -17,8 +17,6 @@ from typing import TypeVar
 from talm_sim.language.question_words import STOP, stem
 from talm_sim.types import Missing, MissingKind, Scenario
 
-__all__ = ["NOTHING_REMOVED", "SOURCE", "PerfectQueries", "PublishedQuery", "Recovered", "knowledge_notes", "lacking_words", "recovered_lines"]
-
 SOURCE = "fail-talms"
 """What `Scenario.source` calls the release."""
 _DERIVED = ("underspecified", "replaceable", "non-replaceable")

@@ -16,8 +16,6 @@ from talm_sim.tasks.talm.groups import GROUPS, UNKNOWN, Group
 from talm_sim.tasks.talm.reactions import AFTER_FAULT, behaviour_after_fault, behaviour_when_missing, declined_first
 from talm_sim.types import AwarenessValue, Episode, Row, Verdict
 
-__all__ = ["PUBLISHED_UNEXPECTED", "TIE", "PerfectPairs", "rows"]
-
 T = TypeVar("T")
 _RAW_JUDGES = ("llm", "reference", "published")
 """Judges of an answer by itself, the first that decided anything in a group counts. `published`: the grade that came with imported outputs."""

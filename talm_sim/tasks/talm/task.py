@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from talm_sim.scenarios.problems import Problem
     from talm_sim.tools_env.caller import ToolCaller
 
-__all__ = ["TalmTask", "page_sections"]
-
 
 def page_sections(episode: Episode, scenario: Scenario) -> Iterator[Section]:
     """Return the parts this task adds to the page, below the query."""

@@ -18,8 +18,6 @@ from talm_sim.tasks.templates.jinja import JinjaTemplate
 from talm_sim.tasks.templates.template_values import ShownTool, read_call
 from talm_sim.types import Behaviour, JsonObject, Option
 
-__all__ = ["ChatTemplate", "check_thought_ended", "pick", "shows_tools"]
-
 log = logging.getLogger(__name__)
 _MARK = "what is said"
 _THINKING = ("enable_thinking", "thinking")

@@ -14,8 +14,6 @@ from talm_sim.types import Behaviour, Option
 if TYPE_CHECKING:
     from jinja2 import Template as CompiledFile
 
-__all__ = ["JinjaTemplate", "Template"]
-
 _MACROS = {"prompt": ("tools", "question"), "tool_call": ("name", "arguments", "text")}
 """The macros of a template file and what each receives."""
 

@@ -12,8 +12,6 @@ from talm_sim.models.base import TextModel
 from talm_sim.tasks.templates.chat_template import ChatTemplate, pick
 from talm_sim.tasks.templates.jinja import JinjaTemplate, Template
 
-__all__ = ["list_templates", "load_template"]
-
 _SUFFIX = ".jinja"
 _CHATS = ("chat", "chat-bare")
 

@@ -17,8 +17,6 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment, safe_range
 from talm_sim.models.formats import python_text
 from talm_sim.tasks.templates.template_values import tojson
 
-__all__ = ["environment", "limit_rendering"]
-
 _MOST_TEXT = 4 << 20
 """Characters a template may write, those of its macros included."""
 _MOST_TURNS = 200_000

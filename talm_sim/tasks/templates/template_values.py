@@ -10,8 +10,6 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.models.formats import CallToWrite, json_text
 from talm_sim.types import JsonObject
 
-__all__ = ["ShownTool", "read_call", "tojson"]
-
 
 def read_call(text: str) -> CallToWrite:
     """Read `{"name": ..., "arguments": {...}}`; `parameters` is accepted in place of `arguments`.

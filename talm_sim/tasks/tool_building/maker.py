@@ -24,8 +24,6 @@ from talm_sim.scenarios.making.prompts import ASKED_AGAIN, ask, load_writer_prom
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.makers import Listing, Maker, OpenModel
 
-__all__ = ["BuildOptions", "ToolMaker"]
-
 _TOOLS, _CODE, _TESTS = "tools", "api.py", "api_test.py"
 _BLOCK = re.compile(r"^```[ \t]*(\w*)[^\n]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _NAME = re.compile(r"[A-Za-z]\w{0,63}", re.ASCII)

@@ -16,8 +16,6 @@ from talm_sim.common.toml_files import packaged_toml
 from talm_sim.language.facts.cldr_spellings import fold_word, meanings_of, words_for
 from talm_sim.tasks.translation.languages import LANGUAGES
 
-__all__ = ["contains", "explain_added", "names_in", "said_as", "says", "ways_to_say"]
-
 
 def names_in(values: Sequence[str], language: str) -> tuple[str, ...]:
     """Return what values are called in a language, as far as `words.toml` has it: it has what the table of spellings lacks.

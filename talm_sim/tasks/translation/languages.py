@@ -6,8 +6,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-__all__ = ["ENGLISH", "LANGUAGES", "Language", "read_english", "read_numbers"]
-
 ENGLISH = "en"
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _MONTHS = ["january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"]

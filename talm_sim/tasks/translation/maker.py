@@ -36,8 +36,6 @@ from talm_sim.tasks.translation.translation_review import (
 )
 from talm_sim.types import Scenario
 
-__all__ = ["TranslateOptions", "TranslationMaker"]
-
 _PROMPTS = "talm_sim.tasks.translation"
 _MOST_TOLD = 5
 """Dialogues given up, and rows left out, that are named at the terminal; the report lists all."""

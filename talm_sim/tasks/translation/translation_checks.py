@@ -13,8 +13,6 @@ from talm_sim.language.question_words import STOP, stem
 from talm_sim.tasks.translation.added import contains, explain_added, names_in, said_as, says, ways_to_say
 from talm_sim.tasks.translation.languages import LANGUAGES, Language, read_english, read_numbers
 
-__all__ = ["RULES_VERSION", "NeededValue", "Translation", "check_translation"]
-
 RULES_VERSION = 2
 """Version of the checks; raise it whenever they judge a translation in another way."""
 _ENGLISH_RUN = 5

@@ -21,17 +21,6 @@ from talm_sim.tasks.translation.languages import LANGUAGES
 from talm_sim.tasks.translation.translation_checks import NeededValue, Translation, check_translation
 from talm_sim.types import Behaviour, Calls, Choice, Facts, Missing, Scenario
 
-__all__ = [
-    "ORIGINALS",
-    "TranslationReviewer",
-    "conversation_before",
-    "is_translation",
-    "line_of",
-    "needed_values",
-    "replace_texts",
-    "user_texts",
-]
-
 
 def needed_values(scenarios: Iterable[Scenario]) -> tuple[NeededValue, ...]:
     """Return the values of the right calls, of the facts of a right answer, and of what is missing; each once."""

@@ -19,8 +19,6 @@ from talm_sim.models.parsing import read_object, split_reasoning
 from talm_sim.tasks.judged_by_people import Material, PersonQuestion
 from talm_sim.types import UNPARSED, Behaviour, Choice, Episode, Measured, Scenario, Verdict
 
-__all__ = ["BEHAVIOUR", "BehaviourLlmJudge", "FirstCallJudge", "answer_for_judge", "first_call", "read_classification"]
-
 _CLASSES = {
     "direct_answer": Behaviour.DIRECT,
     "tool_call": Behaviour.TOOL_CALL,

@@ -19,8 +19,6 @@ from talm_sim.tasks.reasoning import NONE, with_thought
 from talm_sim.tasks.when2call.scores import DECISIONS
 from talm_sim.types import Behaviour, Choice, JsonObject, ModelTurn, Scenario, ToolCall, ToolSpec
 
-__all__ = ["ChoicePolicy"]
-
 _OWN = {"eager": Behaviour.TOOL_CALL, "cautious": Behaviour.CANNOT_ANSWER, "asker": Behaviour.REQUEST_FOR_INFO}
 
 

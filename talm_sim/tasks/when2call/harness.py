@@ -13,8 +13,6 @@ from talm_sim.types import Choice, Scenario
 if TYPE_CHECKING:
     from talm_sim.tasks.templates import Template
 
-__all__ = ["HARNESS_TASK", "harness_files"]
-
 HARNESS_TASK = "talm_sim_when2call"
 """The task's name there."""
 _YAML = f"""\

@@ -36,13 +36,10 @@ from talm_sim.tasks.when2call.making.review import ItemReviewer
 from talm_sim.tasks.when2call.published import TASK, LineKind, kind_of
 from talm_sim.types import Behaviour, Scenario
 
-__all__ = ["PROMPTS", "ItemMaker"]
-
-
 _GOLDS = (Behaviour.TOOL_CALL, Behaviour.REQUEST_FOR_INFO, Behaviour.CANNOT_ANSWER)
 
 
-def make_report(
+def _make_report(
     sources: Sequence[SourceQuestion], dropped: Sequence[DroppedSource], outcomes: Mapping[str, ItemOutcome], begun: FixedSettings, writer: str
 ) -> dict[str, Any]:
     """Count what became of `sources`.
@@ -173,7 +170,7 @@ class ItemMaker(Maker[GenerateOptions, SourceQuestion, ItemOutcome]):
     def report(self, sources: Sequence[SourceQuestion], outcomes: Mapping[str, ItemOutcome], begun: FixedSettings) -> dict[str, Any]:
         """See `make_report`."""
         assert self._writer is not None
-        return make_report(sources, self.dropped, outcomes, begun, self._writer.name)
+        return _make_report(sources, self.dropped, outcomes, begun, self._writer.name)
 
     def listings(self, report: Mapping[str, Any]) -> list[Listing]:
         """Return items by right answer, and the checks that texts failed."""

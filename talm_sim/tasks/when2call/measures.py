@@ -19,9 +19,7 @@ from talm_sim.tasks.when2call.scores import BEHAVIOURS, DECISIONS, Cells, class_
 from talm_sim.types import UNPARSED, Behaviour, Choice, Episode, Matrix, Measure, Precision, Row, Scenario, Summary, Verdict
 from talm_sim.types.measures import MeasurePlace
 
-__all__ = ["GROUP", "JUDGES", "NOT_JUDGED", "figure", "labels_of", "rows", "summarize"]
-
-NOT_JUDGED = "not judged"
+_NOT_JUDGED = "not judged"
 """What `Summary.not_scored` counts answers under that no judge put a label on."""
 JUDGES = ("behaviour-llm", "behaviour-llm-first-call", "behaviour")
 """Classifying judges; the first that labelled anything counts."""
@@ -166,7 +164,7 @@ def _row(episode: Episode, scenario: Scenario, target: Choice, labels: Labels, *
     # A prompt longer than the model's context is skipped and counted, never cut: there is no answer to it.
     if not end.completed or chosen is None:
         judged = {"judge": labels.judge} if labels.judge else {}
-        why = end.value if scored_options or not end.completed else NOT_JUDGED
+        why = end.value if scored_options or not end.completed else _NOT_JUDGED
         return row.model_copy(update={"not_scored": why, "labels": row.labels | judged})
     values: dict[str, bool | float | None] = {"accuracy": chosen == gold}
     found = {"chosen": str(chosen)}

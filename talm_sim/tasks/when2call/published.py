@@ -18,22 +18,6 @@ from talm_sim.scenarios.item_tools import tool_name
 from talm_sim.scenarios.jsonl import json_lines, parse
 from talm_sim.types import Behaviour, Choice, Missing, MissingKind, Option, Scenario, Source, Turn
 
-__all__ = [
-    "LICENCE",
-    "OWN_KEYS",
-    "ROW_KEYS",
-    "TASK",
-    "URL",
-    "LineKind",
-    "kind_of",
-    "read_rows",
-    "rough_length",
-    "row_of",
-    "scenario_of",
-    "with_rows",
-]
-
-
 _FILLED = {"type": "string", "pattern": r"\S"}
 _TOOL: dict[str, Any] = {"type": ["string", "object"], "description": "A tool's specification: the JSON text of an object, or the object."}
 _NEEDED: Mapping[str, Any] = {
@@ -67,7 +51,7 @@ def with_rows(scenario: dict[str, Any]) -> dict[str, Any]:
         scenario: The schema of a scenario.
     """
     text = {"type": ["string", "null"]}
-    fields = {key: _NEEDED.get(key, _OPTIONAL.get(key, text)) for key in (*ROW_KEYS, *OWN_KEYS)}
+    fields = {key: _NEEDED.get(key, _OPTIONAL.get(key, text)) for key in (*_ROW_KEYS, *_OWN_KEYS)}
     row = {
         "description": "A row in the form of When2Call's published test set.",
         "type": "object",
@@ -84,7 +68,7 @@ def with_rows(scenario: dict[str, Any]) -> dict[str, Any]:
 TASK = "when2call"
 LICENCE = "CC-BY-4.0"
 URL = "https://huggingface.co/datasets/nvidia/When2Call"
-ROW_KEYS = (
+_ROW_KEYS = (
     "uuid",
     "source",
     "source_id",
@@ -98,8 +82,8 @@ ROW_KEYS = (
     "held_out_param",
 )
 """Keys of a published row."""
-_OF_ROWS_ALONE = frozenset(ROW_KEYS) - {"source", "question", "tools"}
-OWN_KEYS = ("tool_use", "language", "licence", "url")
+_OF_ROWS_ALONE = frozenset(_ROW_KEYS) - {"source", "question", "tools"}
+_OWN_KEYS = ("tool_use", "language", "licence", "url")
 """Keys that rows made elsewhere may have as well."""
 
 
@@ -162,7 +146,7 @@ def scenario_of(row: Any, where: str = "the row") -> Scenario:
     """
     if not isinstance(row, Mapping):
         raise PrerequisiteError(f"{where}: is not a JSON object; write one When2Call row per line.")
-    known = (*ROW_KEYS, *OWN_KEYS)
+    known = (*_ROW_KEYS, *_OWN_KEYS)
     for key in row:
         if key not in known:
             raise PrerequisiteError(f"{where}: {key}: unknown key.{did_you_mean(str(key), known)}")

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from talm_sim.agent.single_step import StepGraph
     from talm_sim.tasks.templates import Template
 
-__all__ = ["OptionScore", "Scored", "score_graph"]
-
 
 class OptionScore(FrozenModel):
     """How likely a model finds one option of a multiple-choice item, as the continuation of the prompt (When2Call, section 3)."""

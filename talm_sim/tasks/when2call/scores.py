@@ -10,8 +10,6 @@ from statistics import NormalDist
 from talm_sim.reasoning import Decision
 from talm_sim.types import Behaviour, FrozenModel
 
-__all__ = ["BEHAVIOURS", "DECISIONS", "Cells", "Counts", "class_scores", "confusion", "macro_f1", "macro_f1_interval"]
-
 BEHAVIOURS = tuple(Behaviour)
 """The four classes, in the order of a matrix's rows and columns."""
 

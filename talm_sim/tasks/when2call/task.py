@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from talm_sim.tasks.templates import Template
     from talm_sim.types import ModelTurn
 
-__all__ = ["page_sections"]
-
 _SHOWN = 300
 """Characters of an option's text that are shown."""
 
@@ -69,7 +67,7 @@ def _options(episode: Episode, target: Choice) -> Iterator[tuple[Line, ...]]:
         yield (Line(text=f"  {shorten(one.text, _SHOWN)}", style="faint"),)
 
 
-def read_item(line: Any, where: str, task: str) -> Scenario:
+def _read_item(line: Any, where: str, task: str) -> Scenario:
     """Read a line as a multiple-choice item: a scenario, or a row as published.
 
     Raises:
@@ -134,7 +132,7 @@ class When2CallTask(AskingTask[When2CallOptions]):
     summarize = staticmethod(measures.summarize)
     figure = staticmethod(measures.figure)
     sections = staticmethod(page_sections)
-    read_line = staticmethod(read_item)
+    read_line = staticmethod(_read_item)
 
     def line_schema(self) -> dict[str, Any]:
         """The JSON Schema of a line: a scenario, or a row as published."""

@@ -18,8 +18,6 @@ from talm_sim.tools_env.perturbations.options import PerturbationOptions, Pertur
 from talm_sim.tools_env.routes import fault_of
 from talm_sim.types import JsonObject, PerturbationLog, ToolSpec
 
-__all__ = ["Call", "Family", "Outcome", "Perturbation", "ReadAnswer", "has_names_only", "is_drawn", "narrow_tools", "real_name", "share_of"]
-
 Family = Literal["endpoint", "silent", "drift", "tools", "model"]
 """What is damaged: the `endpoint` fails and says so; it answers with wrong data (`silent`); its interface changed (`drift`); the list of tools
 that the model sees; or the answers of the model itself."""

@@ -10,8 +10,6 @@ from pydantic import Field
 from talm_sim.tools_env.perturbations.base import Call, Outcome, Perturbation
 from talm_sim.tools_env.perturbations.options import PerturbationOptions
 
-__all__ = ["EmptyResult", "MalformedBody", "TruncatedBody"]
-
 
 def _cut(outcome: Outcome, length: int) -> Outcome | None:
     """Cut the body; None if what is left is still JSON, as half of a number is: that is a wrong answer and not a broken one."""

@@ -14,18 +14,6 @@ from talm_sim.tools_env.perturbations.base import Call, Outcome, Perturbation
 from talm_sim.tools_env.perturbations.options import PerturbationOptions
 from talm_sim.types import JsonObject, ToolSpec
 
-__all__ = [
-    "FieldToList",
-    "NullField",
-    "RemovedField",
-    "RenamedArgument",
-    "RenamedField",
-    "RetypedField",
-    "change_fields",
-    "lacks_field",
-    "short_name",
-]
-
 Change = Callable[[str, Any], list[tuple[str, Any]]]
 """Returns what takes the place of a field, given its name and value: fields, of which there may be none."""
 

@@ -11,8 +11,6 @@ from pydantic import Field
 from talm_sim.tools_env.perturbations.base import Call, Outcome, Perturbation
 from talm_sim.tools_env.perturbations.options import PerturbationOptions
 
-__all__ = ["Http401", "Http403", "Http404", "Http410", "Http429", "Http500", "Http503"]
-
 
 class _HttpError(Perturbation):
     """Answer with an HTTP error in the tool's place."""

@@ -10,8 +10,6 @@ from talm_sim.tools_env.perturbations.base import Perturbation
 from talm_sim.tools_env.perturbations.options import ToolListOptions
 from talm_sim.types import ToolSpec
 
-__all__ = ["Mask"]
-
 
 class Mask(Perturbation):
     """Hide a tool, or every tool. Fires once for each tool it hides."""

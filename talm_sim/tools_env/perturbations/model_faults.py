@@ -9,8 +9,6 @@ from talm_sim.models.parsing import parse_call
 from talm_sim.tools_env.perturbations.model_side import ModelCall, ModelPerturbation, ModelRequestError
 from talm_sim.types import ModelTurn, ToolCall, UnparsableCall
 
-__all__ = ["Model500", "ModelCut", "ModelEmpty", "ModelHtml", "ModelRefusal", "ModelRepeat"]
-
 _ERROR = "the model answered HTTP 500: internal server error"
 _REFUSAL = "I'm sorry, but this is not something I can help you with."
 _PAGE = """<!DOCTYPE html>

@@ -13,8 +13,6 @@ from talm_sim.types import ModelTurn, PerturbationLog, ToolSpec
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
-__all__ = ["ModelCall", "ModelPerturbation", "ModelRequestError"]
-
 
 class ModelRequestError(Exception):
     """The request to the model fails, as a perturbation wants it: an agent's own code may catch it, else it ends the episode.

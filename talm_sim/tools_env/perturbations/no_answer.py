@@ -7,8 +7,6 @@ from pydantic import Field
 from talm_sim.tools_env.perturbations.base import Call, Outcome, Perturbation
 from talm_sim.tools_env.perturbations.options import PerturbationOptions
 
-__all__ = ["ConnectionReset", "Hang", "Slow", "Timeout"]
-
 
 class Timeout(Perturbation):
     """The tool does not answer in time; the wait is on the environment's clock, so a replay does not sit through it."""

@@ -11,8 +11,6 @@ from pydantic.fields import FieldInfo
 
 from talm_sim.common.typed_options import OptionsModel, split_commas, split_options
 
-__all__ = ["ModelOptions", "OptionHelp", "PerturbationOptions", "PerturbationSpec", "ToolListOptions", "option_help"]
-
 
 @dataclass(frozen=True, slots=True)
 class PerturbationSpec:

@@ -14,8 +14,6 @@ from talm_sim.tools_env.perturbations.base import Perturbation, has_names_only, 
 from talm_sim.tools_env.perturbations.options import ToolListOptions
 from talm_sim.types import ToolSpec
 
-__all__ = ["Distractors", "Replacement"]
-
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_\W]+")
 
 

@@ -12,8 +12,6 @@ from talm_sim.foreign.plugins import Registry
 from talm_sim.tools_env.perturbations.base import Perturbation
 from talm_sim.tools_env.perturbations.options import PerturbationSpec
 
-__all__ = ["PERTURBATIONS", "open_perturbations", "parse_perturbation", "register_perturbation"]
-
 _AT = "talm_sim.tools_env.perturbations."
 
 PERTURBATIONS: Registry[type[Perturbation]] = Registry(

@@ -17,8 +17,6 @@ from talm_sim.schemas import Schema
 from talm_sim.tools_env.perturbations.base import Call, Outcome, Perturbation
 from talm_sim.types import JsonObject
 
-__all__ = ["Path", "RemadeCall", "SilentFault", "days_in", "is_echo", "kinds_of", "map_values", "move_days", "properties_of", "read_day"]
-
 _DAY = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?)?")
 _MOST_SENT = 8
 """Calls that one fault makes at most to find an answer that differs."""

@@ -14,8 +14,6 @@ from talm_sim.tools_env.perturbations.options import PerturbationOptions
 from talm_sim.tools_env.perturbations.silent import RemadeCall, days_in, kinds_of, read_day
 from talm_sim.types import JsonObject, ToolSpec
 
-__all__ = ["CoercedArgument", "IgnoredArgument", "ImplicitDefault", "Stale", "WrongRecord"]
-
 _YEAR = re.compile(r"(?:^|_)year$", re.IGNORECASE)
 _DAYS_OF_YEAR = 365.25
 

@@ -17,8 +17,6 @@ from talm_sim.tools_env.perturbations.options import PerturbationOptions
 from talm_sim.tools_env.perturbations.silent import Path, SilentFault, is_echo, map_values, move_days, properties_of, read_day
 from talm_sim.types import JsonObject, ToolSpec
 
-__all__ = ["Contradiction", "OffByOne", "WrongUnit"]
-
 _WORD = re.compile(r"(?<=[a-z])(?=[A-Z])|[_\W]+")
 _CLOCK = re.compile(r"([01]\d|2[0-3]):([0-5]\d)")
 _MIXED_UP = {

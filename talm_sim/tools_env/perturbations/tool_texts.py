@@ -14,8 +14,6 @@ from talm_sim.tools_env.perturbations.base import Perturbation, share_of
 from talm_sim.tools_env.perturbations.options import ToolListOptions
 from talm_sim.types import FINISH, JsonObject, ToolSpec
 
-__all__ = ["Description", "Rename"]
-
 _LONGEST = 64
 """Characters that model providers allow in a tool's name."""
 _NAME = re.compile(rf"[A-Za-z0-9_-]{{1,{_LONGEST}}}")

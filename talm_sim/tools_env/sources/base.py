@@ -13,8 +13,6 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.recordings import HttpResponse
 from talm_sim.types import JsonObject, Route, ToolSpec
 
-__all__ = ["EpisodeCalls", "NotTaken", "SourceOptions", "SourceRequest", "StatefulSource", "ToolSource", "tool_spec"]
-
 
 class NotTaken(NamedTuple):
     """A tool that could not be taken, and why."""

@@ -15,10 +15,8 @@ from talm_sim.foreign.error_text import error_line
 from talm_sim.foreign.loop import on_foreign_loop
 from talm_sim.foreign.threads import call_apart
 
-__all__ = ["EndedError", "Made", "check_maker", "make_tools", "makes_tools", "name_of", "run_apart", "tool_factory"]
-
-MAKE_S = 30.0
-CLOSE_S = 10.0
+_MAKE_S = 30.0
+_CLOSE_S = 10.0
 _MARK = "talm_sim_makes_tools"
 _CLOSING = ("aclose", "close")
 _NOT_THEIRS = sys.stdlib_module_names | {"pydantic"}
@@ -96,12 +94,12 @@ class Made:
             if method is None or inspect.isroutine(thing):
                 continue
             try:
-                async with asyncio.timeout(CLOSE_S):
+                async with asyncio.timeout(_CLOSE_S):
                     await run_apart(method)
             except asyncio.CancelledError:
                 raise
             except (Exception, SystemExit) as err:  # a user's code may fail in any way
-                told = f"took more than {CLOSE_S:g} s" if isinstance(err, TimeoutError) else _error_line(err)
+                told = f"took more than {_CLOSE_S:g} s" if isinstance(err, TimeoutError) else _error_line(err)
                 log.warning("tools of %s: %s failed: %s", type(thing).__name__, method.__name__, told)
 
 
@@ -113,12 +111,12 @@ async def make_tools(maker: Any) -> Made:
     """
     instance = isinstance(maker, type)
     try:
-        async with asyncio.timeout(MAKE_S):
+        async with asyncio.timeout(_MAKE_S):
             # In a tuple: an instance may be awaitable, and is meant as it is.
             found = await run_apart((lambda: (maker(),)) if instance else maker)
             return Made(found[0] if instance else found, instance=instance)
     except TimeoutError:
-        raise PrerequisiteError(f"{name_of(maker)}: took more than {MAKE_S:g} s to make the tools of an episode.") from None
+        raise PrerequisiteError(f"{name_of(maker)}: took more than {_MAKE_S:g} s to make the tools of an episode.") from None
     except (Exception, SystemExit) as err:  # a user's code may fail in any way
         raise PrerequisiteError(f"{name_of(maker)}: cannot make the tools of an episode: {_error_line(err)}.") from err
 

@@ -29,8 +29,6 @@ from talm_sim.tools_env.sources.sandbox_walls import missing_modules
 from talm_sim.tools_env.sources.tool_code import ToolCode, read_code
 from talm_sim.types import JsonObject, ToolSpec
 
-__all__ = ["FAIL_TALMS", "FailTalmsOptions", "ToolFolder", "open_fail_talms"]
-
 CODE = "api.py"
 
 

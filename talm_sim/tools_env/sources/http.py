@@ -19,8 +19,6 @@ from talm_sim.tools_env.sources.base import NotTaken
 from talm_sim.tools_env.sources.http_client import HttpClient, WrongAddressError, server_at
 from talm_sim.types import JsonObject, Route, ToolSpec
 
-__all__ = ["HttpSource", "HttpTools", "Proof"]
-
 _BROKEN = (httpx2.NetworkError, httpx2.RemoteProtocolError)
 """Errors of a call whose server cannot be reached, or goes away before it has answered completely."""
 

@@ -15,8 +15,6 @@ from talm_sim.recordings import HttpResponse
 from talm_sim.tools_env.routes import leads_away, oversized_response
 from talm_sim.tools_env.sources.limits import ACCEPTED_ENCODINGS, AnswerTooLarge, Unpacker
 
-__all__ = ["HttpClient", "WrongAddressError", "server_at"]
-
 _AGENT = "talm-sim"
 _LITERAL = "/?%:@!$&'()*+,;=~-._"
 """Characters that are kept in a target; anything else is percent-encoded."""

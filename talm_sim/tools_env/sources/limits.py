@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import zlib
 
-__all__ = ["ACCEPTED_ENCODINGS", "MOST_BYTES", "AnswerTooLarge", "Unpacker"]
-
 MOST_BYTES = 4_000_000
 """Largest size in bytes of an answer, both as sent and as decompressed."""
 ACCEPTED_ENCODINGS = "gzip, deflate"

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from talm_sim.tools_env.sources.mcp_connection import Server
 
-__all__ = ["MCP", "McpOptions", "McpSource", "open_mcp"]
-
 START_S = 30.0
 CALL_S = 30.0
 _URL_REQUIRED = -32042
@@ -195,7 +193,7 @@ class McpSource:
         return tool_spec({"name": name, "category": self.name, "description": " ".join(description.split()), "parameters": parameters})
 
 
-async def open_mcp(request: SourceRequest) -> McpSource:
+async def _open_mcp(request: SourceRequest) -> McpSource:
     """Start a server, or connect to one.
 
     Raises:
@@ -216,7 +214,7 @@ async def open_mcp(request: SourceRequest) -> McpSource:
     return source
 
 
-MCP = SourceKind(open_mcp, McpOptions)
+MCP = SourceKind(_open_mcp, McpOptions)
 
 
 def _read_options(options: McpOptions) -> dict[str, str]:

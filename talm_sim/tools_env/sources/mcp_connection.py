@@ -31,18 +31,16 @@ from talm_sim.tools_env.sources.mcp_wall import IncomingStream, OutgoingStream, 
 from talm_sim.tools_env.sources.openapi_document import MOST_TOOLS
 from talm_sim.types import Decision, Form
 
-__all__ = ["Connection", "Server"]
-
-RESTART_S = 25.0
+_RESTART_S = 25.0
 """Seconds for a restart, fewer than a call may take, because the call waits for it."""
 
-STOP_S = 10.0
+_STOP_S = 10.0
 MOST_LISTED = limits.MOST_BYTES
 """Largest size in bytes of all pages of the list of tools."""
 _PERSON_S = 30 * 24 * 3600.0
 """Seconds for which the answer to a call is awaited over HTTP while a person may be asked; the time of the call itself is limited elsewhere."""
 _QUIET = logging.NullHandler()
-MOST_OF_A_FORM: Final = 100_000
+_MOST_OF_A_FORM: Final = 100_000
 """Bytes that a form may have."""
 _PRIMITIVE: Final = frozenset({"string", "number", "integer", "boolean"})
 
@@ -102,10 +100,10 @@ class Connection:
             return
         if self.client is None:
             self._task.cancel()  # it does not answer, and would not hear of the end either
-        done, _ = await asyncio.wait([self._task], timeout=STOP_S)
+        done, _ = await asyncio.wait([self._task], timeout=_STOP_S)
         if not done:
             self._task.cancel()
-            await asyncio.wait([self._task], timeout=STOP_S)
+            await asyncio.wait([self._task], timeout=_STOP_S)
 
     def last_words(self) -> str:
         """Return the last line that the server wrote to standard error, as the end of a message."""
@@ -234,7 +232,7 @@ class Server:
         self.connection = self._connect()
         self._lost |= self._changing
         self._changing.clear()
-        await self.connection.open(RESTART_S)
+        await self.connection.open(_RESTART_S)
 
 
 def _first_error_line(err: BaseException) -> str:
@@ -310,8 +308,8 @@ class _Elicitation:
 
 def _explain_refusal(message: str, schema: Any) -> str:
     """Say why a form cannot be shown; empty where it can."""
-    if len(to_json([message, schema], fallback=str)) > MOST_OF_A_FORM:
-        return f"it is longer than {MOST_OF_A_FORM:,} bytes."
+    if len(to_json([message, schema], fallback=str)) > _MOST_OF_A_FORM:
+        return f"it is longer than {_MOST_OF_A_FORM:,} bytes."
     properties = schema.get("properties") if isinstance(schema, dict) else None
     if not isinstance(properties, dict) or schema.get("type") != "object":
         return "its schema is not that of an object with properties."

@@ -15,8 +15,6 @@ from mcp.client.streamable_http import streamable_http_client
 from talm_sim.tools_env.sources import limits
 from talm_sim.tools_env.sources.mcp_wall import TOO_LARGE
 
-__all__ = ["connect_http"]
-
 UNASKED_S: Final = 5.0
 """Seconds for a message that expects no answer: all others wait for it."""
 _RESUMED_S: Final = 0.5

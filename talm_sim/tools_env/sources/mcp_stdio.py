@@ -22,8 +22,6 @@ from pydantic_core import from_json
 from talm_sim.tools_env.sources import limits
 from talm_sim.tools_env.sources.mcp_wall import TOO_LARGE
 
-__all__ = ["run_program"]
-
 PATIENCE_S = 2.0
 """Seconds it has to end by itself, and again after SIGTERM."""
 _LOOK_S = 0.2

@@ -11,10 +11,8 @@ from mcp.shared.dispatcher import coerce_request_id
 from mcp.types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 from pydantic_core import to_json
 
-__all__ = ["TOO_LARGE", "IncomingStream", "OutgoingStream", "Wall", "explain_refusal"]
-
 TOO_LARGE: Final = "talm-sim: answer too large"
-MOST_OF_A_TOOL: Final = 100_000
+_MOST_OF_A_TOOL: Final = 100_000
 """Bytes that the description of one tool may have, its schema included."""
 _MOST_ASKED: Final = 20
 """Requests of the server, for example for a model's answer or a person's, that are answered per request of ours; further ones are ignored."""
@@ -65,8 +63,8 @@ def explain_refusal(tool: Any) -> str:
     """Say why a tool cannot be shown to the client, which would refuse its whole page; empty if it can."""
     if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
         return "it has no name."
-    if len(to_json(tool)) > MOST_OF_A_TOOL:
-        return f"its description is longer than {MOST_OF_A_TOOL:,} bytes."
+    if len(to_json(tool)) > _MOST_OF_A_TOOL:
+        return f"its description is longer than {_MOST_OF_A_TOOL:,} bytes."
     schema = tool.get("inputSchema")
     if not isinstance(schema, dict) or schema.get("type") != "object":
         return 'its inputSchema has no "type": "object".'

@@ -33,8 +33,6 @@ from talm_sim.tools_env.sources.openapi_limits import is_header_name, is_reserve
 from talm_sim.tools_env.sources.registry import SourceKind
 from talm_sim.tools_env.sources.spec_file import open_spec_list
 
-__all__ = ["OPENAPI", "OpenApiOptions", "open_openapi", "parse_document"]
-
 _LARGEST = 32 * 2**20
 _FETCH_S = 30.0
 _NO_ADDRESS = "it has no valid service address; give one: ,server=http://HOST"
@@ -63,7 +61,7 @@ class OpenApiOptions(SourceOptions):
     only: str = Field("", description="Take only the operations with this tag.")
 
 
-async def open_openapi(request: SourceRequest) -> Any:
+async def _open_openapi(request: SourceRequest) -> Any:
     """Read the document and make its operations callable.
 
     Its server is used only if it is on this machine, if the document came from it, or if the user names it (`server=ADDRESS`). A
@@ -84,7 +82,7 @@ async def open_openapi(request: SourceRequest) -> Any:
     return HttpSource(address, tools, name=request.name, proof=proof)
 
 
-OPENAPI = SourceKind(open_openapi, OpenApiOptions)
+OPENAPI = SourceKind(_open_openapi, OpenApiOptions)
 
 
 def _read(place: str) -> str:

@@ -14,9 +14,6 @@ from talm_sim.tools_env.sources.http import HttpTools
 from talm_sim.tools_env.sources.openapi_limits import Reading, check_path, is_transport
 from talm_sim.types import JsonObject, Route, ToolSpec
 
-__all__ = ["MOST_TOOLS", "check_schema", "simplify_schema", "tools_from_openapi"]
-
-
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 METHODS: tuple[Method, ...] = ("GET", "POST", "PUT", "PATCH", "DELETE")
 

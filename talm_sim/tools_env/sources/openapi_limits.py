@@ -11,8 +11,6 @@ from talm_sim.common.credentials import names_credential
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tools_env.routes import leads_away
 
-__all__ = ["Reading", "check_path", "is_header_name", "is_reserved", "is_transport"]
-
 _MOST_PARTS = 30_000
 """Most parts of all operations, with references written out: a short document can have endlessly many. GitHub's has 25,300."""
 _MOST_PARTS_EACH = 10_000

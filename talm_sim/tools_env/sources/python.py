@@ -28,15 +28,13 @@ from talm_sim.types import JsonObject, ToolSpec
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
 
-__all__ = ["PythonSource", "hand_over", "open_given", "open_python"]
-
 TIMEOUT_S = 30.0
 _LONGEST_MESSAGE = 500
 _MOST_ITEMS = 10_000
 """Items that are read of a generator, which may have no end."""
 _RESERVED = frozenset({"args", "callbacks", "config", "kwargs", "run_manager", "self"})
 """Parameters that never reach a function under these names: LangChain strips them, fills them in, or renames them."""
-GIVEN_NAME = "tools"
+_GIVEN_NAME = "tools"
 """Name of the source of tools that were passed as objects."""
 
 _UNDOCUMENTED = "has no docstring; write one, because models read it as the tool's description."
@@ -213,7 +211,7 @@ def hand_over(objects: Sequence[Any]) -> str:
         PrerequisiteError: One of them cannot be a tool.
     """
     try:
-        source = PythonSource(GIVEN_NAME, objects)
+        source = PythonSource(_GIVEN_NAME, objects)
     except PrerequisiteError as err:
         raise PrerequisiteError(f"tools: {err}") from None
     for one in source.not_taken:
@@ -221,7 +219,7 @@ def hand_over(objects: Sequence[Any]) -> str:
     made = [f"{one.__module__}:{getattr(one, '__qualname__', name_of(one))}" for one in objects if makes_tools(one)]
     key = digest(canonical_json([*(spec.model_dump(mode="json") for spec in source.specs.values()), *made]))
     _given[key] = tuple(objects)
-    return f"{GIVEN_NAME}=given:{key}"
+    return f"{_GIVEN_NAME}=given:{key}"
 
 
 async def open_given(request: SourceRequest) -> PythonSource:

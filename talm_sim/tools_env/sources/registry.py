@@ -16,20 +16,10 @@ from talm_sim.errors import PrerequisiteError, line_to_copy
 from talm_sim.foreign.plugins import Registry
 from talm_sim.tools_env.sources.base import SourceOptions, SourceRequest, ToolSource
 
-__all__ = [
-    "BUILT_IN",
-    "TOOL_SOURCES",
-    "SourceKind",
-    "open_source",
-    "options_of_source",
-    "read_source",
-    "register_tool_source",
-]
-
 BUILT_IN = "built-in"
 """The kind of the tools that come with the package; they alone need no name."""
 
-OpenSource = Callable[[SourceRequest], Awaitable[ToolSource]]
+_OpenSource = Callable[[SourceRequest], Awaitable[ToolSource]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +31,13 @@ class SourceKind:
         options: The options one may be given.
     """
 
-    open: OpenSource
+    open: _OpenSource
     options: type[SourceOptions] = SourceOptions
 
 
 _AT = "talm_sim.tools_env.sources."
 
-TOOL_SOURCES: Registry[SourceKind | OpenSource] = Registry(
+TOOL_SOURCES: Registry[SourceKind | _OpenSource] = Registry(
     "tool_source",
     {
         BUILT_IN: "talm_sim.world.source:open_built_in",
@@ -62,7 +52,7 @@ TOOL_SOURCES: Registry[SourceKind | OpenSource] = Registry(
 )
 """Entry points of group `talm_sim.tool_sources` name a coroutine function that opens a source, or a `SourceKind`."""
 
-Opener = TypeVar("Opener", bound=OpenSource)
+Opener = TypeVar("Opener", bound=_OpenSource)
 
 _NAMED = re.compile(r"([A-Za-z][\w-]*)=(.+)", re.DOTALL)
 _OPTION = re.compile(r"([A-Za-z_]\w*)=")

@@ -23,8 +23,6 @@ from talm_sim.tools_env.routes import answer, failure
 from talm_sim.tools_env.sources.sandbox_walls import NUMBERS, PROGRAM, SITES, system_call_filter, wall_arguments
 from talm_sim.tools_env.sources.tool_code import imported_anywhere
 
-__all__ = ["SECONDS", "SandboxSession", "call_in_sandbox", "check_sandbox", "explain_no_sandbox"]
-
 SECONDS = 10
 _LIMITS = {"AS": 1 << 30, "CPU": SECONDS, "FSIZE": 64 << 20, "NOFILE": 64, "MSGQUEUE": 0, "SIGPENDING": 64, "CORE": 0}
 _MOST_FILES, _MOST_THREADS, _MOST_ANSWER, _LONGEST_MESSAGE = 1_000, 256, 1 << 20, 500

@@ -19,8 +19,6 @@ from glob import glob
 from importlib import metadata
 from pathlib import Path
 
-__all__ = ["NUMBERS", "PROGRAM", "SITES", "missing_modules", "network_files", "system_call_filter", "wall_arguments"]
-
 PROGRAM = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
 SITES = [os.path.realpath(place) for place in site.getsitepackages() if os.path.isdir(place)]
 """Where packages lie, of which only those are seen that the code imports."""

@@ -18,8 +18,6 @@ from talm_sim.tools_env.sources.base import NotTaken, SourceRequest
 from talm_sim.tools_env.sources.openapi_document import check_schema
 from talm_sim.types import JsonObject, ToolSpec
 
-__all__ = ["SpecList", "open_spec_file", "open_spec_list"]
-
 
 class SpecList:
     """Tools that are shown and not executed; attributes are those of `ToolSource`.

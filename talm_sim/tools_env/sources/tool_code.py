@@ -12,8 +12,6 @@ from typing import NamedTuple
 
 from talm_sim.common.plain_files import UnfitFileError, files_below, read_text
 
-__all__ = ["ToolCode", "imported_anywhere", "read_code"]
-
 _ANY = "*"
 _LARGEST, _LARGEST_TOGETHER, _SMALLEST = 96 << 10, 256 << 10, 1 << 10
 """Sizes in bytes: of a file; of all that it imports; and what each counts at least. A tree takes up to 1,000 times as much."""

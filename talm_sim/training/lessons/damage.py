@@ -22,8 +22,6 @@ from talm_sim.scenarios.item_tools import parameters_of, required_of
 from talm_sim.scenarios.jsonl import parse
 from talm_sim.types import JsonObject
 
-__all__ = ["Damage", "DamageKind", "ValuePool", "as_objects", "calls_in", "damages"]
-
 _NOTHING = object()
 _ANY_TOOL = ""
 _TRIES = 64

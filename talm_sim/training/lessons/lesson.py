@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from talm_sim.training.lessons.outputs import PlayedRun
     from talm_sim.training.lessons.writing import RowWriter
 
-__all__ = ["Lessons"]
-
 
 class Lessons(ABC):
     """What a task brings for `talm-sim export training`; its scenarios and runs become examples, and these become text.

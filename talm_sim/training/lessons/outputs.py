@@ -14,8 +14,6 @@ from talm_sim.training.lessons.damage import as_objects
 from talm_sim.training.lessons.training_examples import Answer, Example, Kind, TrainingSet
 from talm_sim.types import Episode, Row, Scenario
 
-__all__ = ["Output", "PlayedRun", "in_tags", "outputs_to_examples", "read_answer"]
-
 
 @dataclass(frozen=True, slots=True)
 class Output:

@@ -22,9 +22,6 @@ from talm_sim.training.lessons.damage import Damage, ValuePool, as_objects, dama
 from talm_sim.training.lessons.training_examples import Example, Kind, TrainingSet
 from talm_sim.types import Behaviour, JsonObject, Scenario, Source, Turn
 
-__all__ = ["ANSWER", "CLASSES", "mix", "read_own_row", "read_own_rows", "read_ratio"]
-
-
 NOT_DRAWN = "not drawn, to keep the ratio of --mix"
 _RATIO = re.compile(r"([1-9]\d{0,3}):([1-9]\d{0,3})")
 

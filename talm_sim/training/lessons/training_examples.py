@@ -13,8 +13,6 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.models.formats import CallToWrite
 from talm_sim.types import Scenario
 
-__all__ = ["Answer", "Example", "Kind", "TrainingSet"]
-
 Kind = Literal["sft", "preference"]
 Answer = str | tuple[CallToWrite, ...]
 """A response: words, or tool calls."""

@@ -12,8 +12,6 @@ from talm_sim.models.formats import CallToWrite
 from talm_sim.training.lessons.training_examples import Answer, Example, TrainingSet
 from talm_sim.types import JsonObject, Scenario
 
-__all__ = ["RowSource", "RowWriter", "fit_examples", "fit_scenarios", "make_card", "write_rows"]
-
 
 def fit_scenarios(scenarios: Sequence[Scenario], make: Callable[[Sequence[Scenario]], TrainingSet], write: Write) -> TrainingSet:
     """Make a set in which every example can be written; what cannot is left out before classes are balanced.

@@ -20,8 +20,6 @@ from talm_sim.world.stand_in import person_can, person_cannot
 if TYPE_CHECKING:
     import holidays
 
-__all__ = ["router"]
-
 router = APIRouter(prefix="/calendar")
 
 MOST_LISTED = 10

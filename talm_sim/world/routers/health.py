@@ -12,8 +12,6 @@ from talm_sim.world.lookup import fold, not_found
 from talm_sim.world.stand_in import person_can, person_cannot
 from talm_sim.world.vendored import read_data
 
-__all__ = ["router"]
-
 router = APIRouter(prefix="/health")
 
 MOST_LISTED = 10

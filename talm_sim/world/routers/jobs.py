@@ -10,8 +10,6 @@ from talm_sim.world.lookup import not_found
 from talm_sim.world.stand_in import person_can, person_cannot
 from talm_sim.world.vendored import read_data
 
-__all__ = ["router"]
-
 router = APIRouter(prefix="/jobs")
 
 CATEGORY = "jobs"

@@ -18,8 +18,6 @@ from talm_sim.world.vendored import read_data
 if TYPE_CHECKING:
     import inflect
 
-__all__ = ["router"]
-
 router = APIRouter(prefix="/language")
 
 LETTERS = r"^[A-Za-z][A-Za-z' -]*$"

@@ -18,8 +18,6 @@ from talm_sim.world.lookup import fold, not_found
 from talm_sim.world.stand_in import person_can, person_cannot
 from talm_sim.world.vendored import read_data
 
-__all__ = ["router"]
-
 router = APIRouter(prefix="/music")
 
 LETTERS = "CDEFGAB"

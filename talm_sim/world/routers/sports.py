@@ -11,8 +11,6 @@ from talm_sim.world.lookup import fold, not_found
 from talm_sim.world.stand_in import person_can, person_cannot
 from talm_sim.world.vendored import read_data
 
-__all__ = ["router"]
-
 router = APIRouter(prefix="/sports")
 
 Season = Literal["premier-league-2014-15", "bundesliga-2012-13", "la-liga-2012-13"]

@@ -19,8 +19,6 @@ from talm_sim.world.zones import time_zone
 if TYPE_CHECKING:
     from airportsdata import Airport
 
-__all__ = ["router"]
-
 router = APIRouter(prefix="/transportation")
 
 METRES_PER_FOOT = 0.3048

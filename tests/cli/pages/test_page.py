@@ -9,8 +9,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from talm_sim.cli.pages import render_page
 from talm_sim.cli.report.layout import Block

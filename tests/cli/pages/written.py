@@ -10,8 +10,6 @@ from typing import Any
 from talm_sim.cli.pages import build_index, render_page
 from talm_sim.cli.report.layout import Block
 
-__all__ = ["Seen", "page_of", "words_in"]
-
 
 class Seen(HTMLParser):
     """The tags of a page with their attributes, and its data."""

@@ -13,8 +13,6 @@ import pytest
 
 from tests.warm import warm_python
 
-__all__ = ["NAMES", "SHELLS", "needs", "passed", "program"]
-
 SHELLS = ("bash", "zsh", "fish")
 NAMES = (
     "sm$(touch PWNED)",

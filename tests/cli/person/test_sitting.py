@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from talm_sim.agent.episode import PendingQuestion, Waiting
+from talm_sim.agent.asks import PendingQuestion
+from talm_sim.agent.episode import Waiting
 from talm_sim.cli.person.sitting import Sitting
 from talm_sim.cli.person.typed_lines import LineReader
 from talm_sim.runs.batch import run_batch

@@ -9,8 +9,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.cli.report.junit import _clean, junit_xml
 from talm_sim.comparison.bounded_gates import GateResult

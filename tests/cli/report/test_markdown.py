@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import re
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from talm_sim.cli.report.layout import Block
 from talm_sim.cli.report.markdown import markdown

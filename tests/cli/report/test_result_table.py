@@ -3,8 +3,7 @@ from __future__ import annotations
 from io import StringIO
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text

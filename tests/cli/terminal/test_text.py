@@ -4,8 +4,7 @@ import json
 import re
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.cli.terminal.text import as_json, spreadsheet_cell, strip_control
 from tests.growth import check_growth

@@ -12,8 +12,6 @@ from pathlib import Path
 from tests.cli.view.served import ROOT
 from tests.runs import scripted
 
-__all__ = ["playing"]
-
 
 @contextmanager
 def playing(run: Path, *, delay: float = 0.05) -> Iterator[subprocess.Popen[str]]:

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.exchange.exports.inspect_log import export_inspect
 from talm_sim.exchange.exports.inspect_samples import model_name, sample_id

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.exchange.exports.exchanged_messages import conversation, system_text, target_texts
 from talm_sim.exchange.exports.safe_texts import Cleaner, as_line

@@ -22,8 +22,6 @@ from langgraph.prebuilt import ToolNode, tools_condition
 
 from talm_sim.types import Facts, Scenario
 
-__all__ = ["Played", "Script", "otlp", "play", "right_answer", "right_script", "wrong_script"]
-
 SYSTEM = "You answer with tools."
 
 

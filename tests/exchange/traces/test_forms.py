@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.exchange.traces.import_traces import TraceFile, import_traces, read_traces

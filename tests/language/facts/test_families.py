@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from talm_sim.models.formats import FORMATS, CallToWrite, read_calls
-from talm_sim.tasks.refusal.intent import find_attempt
+from talm_sim.tasks.refusal.attempts.find_attempt import find_attempt
 from tests.growth import check_growth
 from tests.models.formats.families import CASES, TOLD, TOOLS, WRITTEN
 

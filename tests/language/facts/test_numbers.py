@@ -3,8 +3,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.language.facts.numbers import find_numbers, is_more_exact, states_number
 from tests.growth import check_growth

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.language.facts.claims import gives_other
-from talm_sim.language.facts.names import Words, places_of
-from talm_sim.language.facts.statements import AnswerText, normalize
+from talm_sim.language.facts.names import Words, normalize, places_of
+from talm_sim.language.facts.statements import AnswerText
 from talm_sim.types import Fact
 from tests.growth import check_growth
 

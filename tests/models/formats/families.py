@@ -9,8 +9,6 @@ from typing import Any
 
 from talm_sim.models.formats import CallToWrite, json_text, python_text
 
-__all__ = ["CASES", "TOLD", "TOOLS", "WRITTEN"]
-
 TRIP = {"legs": [{"from": "Bern", "stops": [1, 2.5, None]}, {"from": "Chur", "return": True}]}
 TEXT = "It's \"{here}\", [there](now), and 'so' = on: a, b=c; d) \\ e\nf"
 CASES: Mapping[str, tuple[tuple[str, dict[str, Any]], ...]] = {

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from talm_sim.models.formats import FORMATS, CallToWrite, format_of_template, read_calls
 from talm_sim.types import JsonObject

@@ -9,8 +9,6 @@ from typing import Any
 
 from tests.models.local.tiny import write_tokenizer
 
-__all__ = ["ARCHITECTURES", "REFUSED", "Architecture", "write_model"]
-
 SHAPE: dict[str, Any] = {
     "hidden_size": 32,
     "intermediate_size": 48,

@@ -5,8 +5,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.errors import ContextOverflowError, ProviderError
 from talm_sim.models.local.batching import Worker, plan_batch

@@ -22,8 +22,6 @@ from talm_sim.types import (
 )
 from tests.runs.stored import store
 
-__all__ = ["HOSTILE", "awareness_run", "talm_run", "when2call_run"]
-
 MODEL = "openai-api/somewhere/secret-model-9"
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x1b[31m[red]not red[/red] \u202egnp.exe\x9b5n [link=file:///etc]x[/link]"
 """What would set the title, clear the screen, colour, ask the terminal something, turn the writing around, or link."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.store.transcripts import Asked, Call, Transcript, fold_turns, make_transcript
 from talm_sim.types import (

@@ -7,8 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.tasks.acting.agent_notes import can_hide_missing
 from talm_sim.tasks.acting.gold_calls import EpisodeCalls, MadeCall, WantedCall

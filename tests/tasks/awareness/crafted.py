@@ -25,8 +25,6 @@ from talm_sim.types import (
 )
 from tests.tasks.views import View, job
 
-__all__ = ["answered", "family", "nine_rows", "random_view", "three_rows", "tool", "turn", "write", "write_rows"]
-
 
 def tool(name: str, about: str, *required: str) -> str:
     """A tool's specification as JSON text."""

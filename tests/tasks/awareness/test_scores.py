@@ -8,8 +8,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.common.kappa import kappa
 from talm_sim.tasks.awareness.intervals import (

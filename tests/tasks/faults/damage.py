@@ -22,8 +22,6 @@ from talm_sim.tools_env.toolbox import Tools
 from talm_sim.types import Scenario, ToolEvent, ToolSpec
 from tests.in_process import direct_caller
 
-__all__ = ["ASK", "FAULTS", "DirectSource", "built_in", "packaged", "play", "register_faults"]
-
 ASK = ToolSpec(name=ASK_HUMAN, parameters={"type": "object", "properties": {"question": {"type": "string"}}})
 
 

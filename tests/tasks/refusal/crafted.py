@@ -8,8 +8,6 @@ from typing import Any, Literal
 
 from talm_sim.types import AcceptedCall, Calls, Episode, ModelTurn, Scenario, Source, Termination, Turn, Verdict
 
-__all__ = ["CLOCK", "answered", "calls", "case", "said", "tool"]
-
 
 def tool(name: str, **types: str) -> str:
     """A function as BFCL writes it, all of its parameters required."""

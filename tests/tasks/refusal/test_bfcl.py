@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.tasks.refusal.bfcl import SINGLE_TURN, SUBSETS, data_version, load_bfcl
-from talm_sim.tasks.refusal.bfcl import find_data as find
+from talm_sim.tasks.refusal.bfcl import SINGLE_TURN, SUBSETS, data_version, find_data as find, load_bfcl
 from talm_sim.types import Calls, Scenario
 from tests.tables import labelled
 

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from talm_sim.judges.base import JudgeContext
 from talm_sim.models.formats import FORMATS, CallToWrite, read_calls
 from talm_sim.tasks.refusal.attempts.answer_text import is_placeholder
-from talm_sim.tasks.refusal.intent import IntentJudge, find_attempt
+from talm_sim.tasks.refusal.attempts.find_attempt import find_attempt
+from talm_sim.tasks.refusal.intent import IntentJudge
 from talm_sim.types import Calls, Episode, ModelTurn, Scenario, Target, Termination, ToolCall, Turn, UnparsableCall
 from tests.models.formats.test_formats import CALLS, by_value, tool_of
 

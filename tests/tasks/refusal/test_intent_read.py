@@ -15,8 +15,9 @@ import pytest
 from talm_sim.judges.base import JudgeContext
 from talm_sim.models.formats import FORMATS, CallToWrite, read_calls
 from talm_sim.models.parsing import split_reasoning
+from talm_sim.tasks.refusal.attempts.find_attempt import find_attempt
 from talm_sim.tasks.refusal.call_checks.calls_judge import CallsJudge
-from talm_sim.tasks.refusal.intent import IntentJudge, find_attempt
+from talm_sim.tasks.refusal.intent import IntentJudge
 from talm_sim.types import Calls, Episode, ModelTurn, Scenario, Turn
 from tests.tables import labelled
 
@@ -157,7 +158,7 @@ async def test_source_code_that_is_read_is_an_attempt(text: str, syntax: str) ->
 
 @labelled
 async def test_hard_cases_are_told_as_the_page_says(text: str, rule: str | None) -> None:
-    from talm_sim.tasks.refusal.intent import find_attempt
+    from talm_sim.tasks.refusal.attempts.find_attempt import find_attempt
 
     weather = {"name": "get_weather", "parameters": {"properties": {"city": {}, "unit": {}}, "required": ["city"]}}
     found = find_attempt(text, [weather, {"name": "sum", "parameters": {"properties": {"numbers": {}}}}])

@@ -6,9 +6,9 @@ import pytest
 
 from talm_sim.models.formats import read_calls
 from talm_sim.tasks import find_task
+from talm_sim.tasks.refusal.attempts.find_attempt import find_attempt
 from talm_sim.tasks.refusal.call_checks.all_calls import check_calls
 from talm_sim.tasks.refusal.call_checks.calls_judge import tools_of
-from talm_sim.tasks.refusal.intent import find_attempt
 from talm_sim.tasks.refusal.training.lessons import RefusalLessons
 from talm_sim.training.lessons.outputs import PlayedRun
 from talm_sim.training.lessons.training_examples import Kind

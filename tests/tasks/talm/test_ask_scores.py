@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim import run
 from talm_sim.tasks.talm.ask_scores import AskScores, ask_scores, needs_help, total_ask_scores

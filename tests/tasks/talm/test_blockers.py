@@ -5,8 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.tasks.talm.blockers import Blockers, BlockerScores, ask_f1, blocker_scores
 from talm_sim.types import Episode, HumanEvent, Missing, MissingKind, PerturbationLog, Scenario, Source, Termination, ToolEvent

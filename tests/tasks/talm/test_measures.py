@@ -4,8 +4,7 @@ import random
 from collections.abc import Mapping
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.tasks.talm.ask_scores import AskScores
 from talm_sim.tasks.talm.measures import HEADS, asking_of

@@ -30,8 +30,6 @@ from talm_sim.types import (
     Verdict,
 )
 
-__all__ = ["BY_HAND", "TOOLS", "TWENTY", "Written"]
-
 CITY, DATE, SEATS = "Which city are you going to?", "On which date do you travel?", "How many seats do you need?"
 HOTEL, ORIGIN, NAME, MORE = "Which hotel is free?", "What is the origin of your trip?", "What is your name?", "Could you give more details?"
 BLOCKERS = {

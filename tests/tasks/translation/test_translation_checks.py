@@ -8,8 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim import run
 from talm_sim.scenarios.load import read_scenario

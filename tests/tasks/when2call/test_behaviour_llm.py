@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.errors import ContextOverflowError, ProviderError
 from talm_sim.tasks.when2call.behaviour_llm import BehaviourLlmJudge, FirstCallJudge, answer_for_judge, first_call, read_classification

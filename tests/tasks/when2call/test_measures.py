@@ -5,8 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.judges.stats import bootstrap, wilson

@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-__all__ = ["MONT_BLANC", "Alps", "alps"]
-
 _HEIGHTS = {"Elbrus": ("Russia", 5642), "Kazbek": ("Georgia", 5047), "Mont Blanc": ("France", 4806)}
 MONT_BLANC = '{"country":"France","elevation":4806,"name":"Mont Blanc","surveyed":"2023-09-12","unit":"m"}'
 """What a model reads of the undamaged answer."""

@@ -12,8 +12,6 @@ from typing import Any
 
 from tests.tools_env.perturbations.alps import MONT_BLANC
 
-__all__ = ["EXPECTED", "Expected"]
-
 ASKED = ("get_mountain", {"name": "Mont Blanc", "unit": "m"})
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-__all__ = ["OTHERS", "SILENT", "TOOL_LISTS", "ListCase", "SilentCase"]
-
 
 class SilentCase(NamedTuple):
     """A call that a fault strikes."""

@@ -13,8 +13,6 @@ from talm_sim.tools_env.sources.base import NotTaken
 from talm_sim.tools_env.toolbox import Tools
 from talm_sim.types import JsonObject, Scenario, ToolCall, ToolEvent, ToolSpec, Turn
 
-__all__ = ["ORDER", "TOOLS", "Stock", "play", "scenario"]
-
 TOOLS = ("stock", "price", "supplier")
 ORDER = "order"
 _PARAMETERS: JsonObject = {

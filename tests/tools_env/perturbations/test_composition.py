@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from itertools import pairwise
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.agent.exposure import settle_exposure
 from talm_sim.tools_env.clock import VirtualClock

@@ -6,8 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.tools_env.perturbations.drift import change_fields, lacks_field, short_name
 

@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from talm_sim.tools_env.perturbations.base import is_drawn, share_of
 from talm_sim.tools_env.perturbations.options import PerturbationSpec

@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.tools_env.clock import VirtualClock
 from talm_sim.tools_env.perturbations import PERTURBATIONS, Call, Outcome, Perturbation, ReadAnswer, open_perturbations

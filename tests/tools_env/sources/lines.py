@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
-__all__ = ["Line", "answered", "good", "listening"]
-
 Play = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 

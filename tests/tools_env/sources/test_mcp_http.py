@@ -12,8 +12,7 @@ pytest.importorskip("mcp")
 
 from talm_sim.tools_env.sources import mcp, mcp_http
 from talm_sim.tools_env.toolbox import open_tools
-from tests.tools_env.sources import hostile_http as hostile
-from tests.tools_env.sources import hostile_mcp
+from tests.tools_env.sources import hostile_http as hostile, hostile_mcp
 from tests.tools_env.sources.test_mcp_hostile import called, place
 
 LARGE = {"gzip of 100 MiB", "10 MB", "an event of 10 MB"}

@@ -7,8 +7,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tools_env.sources import openapi

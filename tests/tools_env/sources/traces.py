@@ -6,8 +6,6 @@ import os
 import time
 from pathlib import Path
 
-__all__ = ["processes", "state"]
-
 
 def processes(named: Path, seconds: float = 15) -> list[str]:
     """Processes whose command names a file and that are still there after so long."""

@@ -5,8 +5,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.scenarios.item_tools import parameters_of, required_of
 from talm_sim.training.lessons import damage

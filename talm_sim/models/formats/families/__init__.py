@@ -14,8 +14,7 @@ From the lowest layer up:
 
 from __future__ import annotations
 
-from talm_sim.models.formats.families import gemma, harmony, invoke, lists, named, pythonic
-from talm_sim.models.formats.families import section_tokens as sections
+from talm_sim.models.formats.families import gemma, harmony, invoke, lists, named, pythonic, section_tokens as sections
 from talm_sim.models.formats.families.base import Opening
 
 __all__ = ["OPENINGS"]

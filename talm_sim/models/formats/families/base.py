@@ -9,8 +9,6 @@ from talm_sim.models.formats.base import ParsedCall, Piece
 from talm_sim.models.formats.literals import BrokenError, read_json, skip_space
 from talm_sim.models.formats.shown import ShownParameters
 
-__all__ = ["NAME", "Opening", "arguments_at", "cut"]
-
 NAME = r"[^\W\d][\w.-]{0,255}+"
 """A tool's name, as the source of a regular expression."""
 Opening = tuple[str, Callable[[re.Match[str], ShownParameters], Piece]]

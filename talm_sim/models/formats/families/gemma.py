@@ -12,8 +12,6 @@ from talm_sim.models.formats.literals import BrokenError, read_json, read_whole,
 from talm_sim.models.formats.shown import ShownParameters
 from talm_sim.models.parsing import MOST_DEEP
 
-__all__ = ["FUNCTION_GEMMA", "GEMMA_4", "OPENINGS", "Family"]
-
 _CALLED = re.compile(rf"(?P<name>{NAME})\s*+\{{")
 _NAMED = re.compile(rf"(?P<name>{NAME})")
 _KEY = re.compile(r"[\w$@][\w$@.-]{0,255}+")

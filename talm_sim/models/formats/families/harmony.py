@@ -10,8 +10,6 @@ from talm_sim.models.formats.families.base import NAME, Opening, arguments_at, c
 from talm_sim.models.formats.literals import BrokenError, json_text
 from talm_sim.models.formats.shown import ShownParameters
 
-__all__ = ["OPENINGS", "write_harmony"]
-
 _BEGINS = r"(?>(?:<\|start\|>(?:assistant)?\s*+)?)(?>(?:<\|channel\|>\w++\s*+)?)"
 _LED = r"(?:<\|start\|>(?:assistant)?\s*+(?>(?:<\|channel\|>\w++\s*+)?)|<\|channel\|>\w++\s*+)"
 _TO = rf"{_LED}to=(?!user\b|assistant\b|all\b)|{_BEGINS}\bto=functions\."

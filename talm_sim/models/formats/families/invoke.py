@@ -11,8 +11,6 @@ from talm_sim.models.formats.families.base import Opening, cut
 from talm_sim.models.formats.literals import BrokenError, json_text, read_whole
 from talm_sim.models.formats.shown import ShownParameters
 
-__all__ = ["ANTHROPIC", "DSML", "MINIMAX", "OPENINGS", "STEP", "Family"]
-
 _PREFIX = r"(?:antml:|steptml:|\uff5cDSML\uff5c)?"
 _CALLS = "(?:minimax:tool_call|(?:antml:|\uff5cDSML\uff5c)?function_calls|\uff5cDSML\uff5ctool_calls)"
 _INVOKE = rf"<{_PREFIX}invoke\s++name\s*+=\s*+"

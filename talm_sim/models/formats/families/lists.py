@@ -11,8 +11,6 @@ from talm_sim.models.formats.families.base import Opening, cut
 from talm_sim.models.formats.literals import BrokenError, json_text, read_json, skip_space
 from talm_sim.models.formats.shown import ShownParameters
 
-__all__ = ["OPENINGS", "write_apertus", "write_command_r", "write_command_r7b"]
-
 _TOOL_NAME = re.compile(r"\"tool_name\"\s*+:\s*+\"(?P<name>[^\"\n]{1,256}+)")
 _FIRST_KEY = re.compile(r"\[\s*+\{\s*+\"(?P<name>[^\"\n]{1,256}+)")
 _NAME_CHARS = 600

@@ -10,8 +10,6 @@ from talm_sim.models.formats.families.base import NAME, Opening, cut
 from talm_sim.models.formats.literals import BrokenError, json_text, read_json
 from talm_sim.models.formats.shown import ShownParameters
 
-__all__ = ["OPENINGS", "write_glm_4"]
-
 _TURN = r"<\|(?:assistant|observation|user)\|>"
 _NAMED = re.compile(rf"(?:<\|assistant\|>)?\s*+(?P<name>{NAME})[ \t]*+\n\s*+")
 _ENDS = re.compile(rf"\s*+(?:(?={_TURN})|\Z)")

@@ -12,8 +12,6 @@ from talm_sim.models.formats.literals import BrokenError, json_text, read_expres
 from talm_sim.models.formats.python_calls import BARE_CALL, read_bare
 from talm_sim.models.formats.shown import ShownParameters
 
-__all__ = ["OPENINGS", "write_olmo_3", "write_smollm3_code"]
-
 _OLMO_STOP = re.compile(r"(?P<end></function_calls>)|<function_calls>")
 _CODE_STOP = re.compile(r"(?P<end></code>)|<code>")
 _KEY = re.compile(r"\s*+(?P<key>[^\W\d]\w{0,255}+)\s*+=\s*+(?P<quote>['\"]?)")

@@ -10,8 +10,6 @@ from talm_sim.models.formats.families.base import NAME, Opening, arguments_at, c
 from talm_sim.models.formats.literals import BrokenError, json_text
 from talm_sim.models.formats.shown import ShownParameters
 
-__all__ = ["OPENINGS", "write_deepseek_v3", "write_deepseek_v31", "write_kimi"]
-
 _OPEN, _CLOSE, _SEP = "<\uff5ctool▁call▁begin\uff5c>", "<\uff5ctool▁call▁end\uff5c>", "<\uff5ctool▁sep\uff5c>"
 _ALL_OPEN, _ALL_CLOSE = "<\uff5ctool▁calls▁begin\uff5c>", "<\uff5ctool▁calls▁end\uff5c>"
 _KIMI_OPEN, _KIMI_CLOSE, _KIMI_SEP = "<|tool_call_begin|>", "<|tool_call_end|>", "<|tool_call_argument_begin|>"

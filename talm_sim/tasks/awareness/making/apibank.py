@@ -27,8 +27,6 @@ from talm_sim.tasks.awareness.making.loaded import LoadedSource, SourceProblem, 
 from talm_sim.tasks.awareness.making.value_spellings import gives_value_away
 from talm_sim.types import GoldCall, JsonObject, Scenario, Source
 
-__all__ = ["load_apibank"]
-
 _DIALOGUES = Path("lv1-lv2-samples")
 _SPEAKERS = {"User": "user", "AI": "assistant"}
 _NAME = "apibank"

@@ -20,8 +20,6 @@ from talm_sim.scenarios.item_tools import json_schema
 from talm_sim.tasks.awareness.making.loaded import SourceProblem
 from talm_sim.types import JsonObject
 
-__all__ = ["TOOL_SEARCH", "read_apis", "to_api_object"]
-
 TOOL_SEARCH = "ToolSearcher"
 """API-Bank's tool-retrieval module, which is not a tool of a scenario (section 3.1)."""
 _CATALOGUE = Path("data") / "all_apis.csv"

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from talm_sim.language.question_words import stem
 
-__all__ = ["cut", "find_unnatural"]
-
 _PREPOSITIONS = (
     "at|on|in|for|from|to|of|with|by|about|under|until|till|near|around|during|via|as|into|using|against|through|starting|ending|named|called"
     "|titled|entitled|regarding|before|after|since|where|having"

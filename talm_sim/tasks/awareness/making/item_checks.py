@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from talm_sim.language.question_words import STOP, stem
+from talm_sim.retrieval import SERVES_LIMIT
 from talm_sim.scenarios.item_tools import required_of, spec_of
 from talm_sim.tasks.awareness.making.cutting import find_unnatural
-from talm_sim.tasks.awareness.making.pool import SERVES_LIMIT, UNSURE_LIMIT, Api, Pool, api_of, is_other_action
+from talm_sim.tasks.awareness.making.pool import UNSURE_LIMIT, Api, Pool, api_of, is_other_action
 from talm_sim.tasks.awareness.making.remove import BY_PEOPLE, readable_texts
 from talm_sim.tasks.awareness.making.value_spellings import gives_value_away
 from talm_sim.types import Scenario, YesNo
-
-__all__ = ["CHECKS", "FailedCheck", "check_manipulated"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +99,7 @@ def check_manipulated(original: Scenario, changed: Scenario, pool: Pool | None =
     written = isinstance(changed.target, YesNo) and changed.target.made_by == BY_PEOPLE
     return [
         FailedCheck(check.name, words, review)
-        for check in CHECKS
+        for check in _CHECKS
         if check.group == changed.group and not (written and check.name in _OF_CUTTING)
         for words, review in dict.fromkeys(check.find(pair))
     ]
@@ -188,10 +187,10 @@ def _words_added(pair: _Pair) -> Iterator[tuple[str, bool]]:
     for before, after in pair.said:
         new = Counter(_content(after)) - Counter(_content(before))
         if new:
-            yield f"new words: {', '.join(sorted(new)[:5])}", sum(new.values()) <= MOST_NEW_WORDS
+            yield f"new words: {', '.join(sorted(new)[:5])}", sum(new.values()) <= _MOST_NEW_WORDS
 
 
-MOST_NEW_WORDS = 3
+_MOST_NEW_WORDS = 3
 """Content words that a rewriting may add to a message before it counts as another message; a person looks at it anyway."""
 
 
@@ -237,7 +236,7 @@ def _check_natural(pair: _Pair) -> Iterator[tuple[str, bool]]:
             yield fault, False
 
 
-CHECKS: tuple[Check, ...] = (
+_CHECKS: tuple[Check, ...] = (
     Check("conversation changed", "the conversation is the original's to the letter", "replaced", _conversation_changed),
     Check("needed API shown", "no API that the request needs is left in the list", "replaced", _check_needed_hidden),
     Check("list changed", "each needed API has one substitute, and the other APIs stay as they are", "replaced", _list_changed),

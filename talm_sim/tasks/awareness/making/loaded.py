@@ -10,8 +10,6 @@ from typing import Any
 from talm_sim.scenarios.item_tools import spec_of
 from talm_sim.types import Fact, GoldCall, JsonObject, Scenario, Source, Turn, YesNo
 
-__all__ = ["TASK", "LoadedSource", "SourceProblem", "complete_scenario", "fault_in", "tool_names", "turns_of"]
-
 TASK = "awareness"
 
 

@@ -27,20 +27,6 @@ from talm_sim.tasks.awareness.making.replace import Skipped, Swap, replace_tools
 from talm_sim.tasks.awareness.making.written import conversation_text, described_apis, gold_calls_text, read_object, read_removal
 from talm_sim.types import Scenario, YesNo
 
-__all__ = [
-    "GROUPS",
-    "REMOVAL",
-    "SERVING",
-    "ManipulateOptions",
-    "ManipulationOutcome",
-    "Manipulator",
-    "Original",
-    "line_of",
-    "replace_all",
-    "values_of",
-]
-
-
 GROUPS = ("replaced", "removed")
 """The manipulations (section 3.2), named as the groups of what they make."""
 _FROM = "api-bank:FOLDER, toolbench:FOLDER, study:PLACE, or scenarios (JSONL). Default: packaged."

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from talm_sim.language.question_words import stem
-from talm_sim.retrieval import SERVES_LIMIT, Embedder, TextIndex
+from talm_sim.retrieval import Embedder, TextIndex
 from talm_sim.scenarios.item_tools import spec_of
 from talm_sim.tasks.awareness.making.serving import Serving
 from talm_sim.types import Scenario
-
-__all__ = ["SERVES_LIMIT", "UNSURE_LIMIT", "Api", "Pool", "api_of", "is_other_action", "pool_of"]
 
 UNSURE_LIMIT = 0.4
 """Cosine from which a person should look at an API that was not put there on purpose."""

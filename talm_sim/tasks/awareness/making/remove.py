@@ -19,9 +19,6 @@ from talm_sim.tasks.awareness.making.replace import Skipped
 from talm_sim.tasks.awareness.making.value_spellings import gives_value_away, spans_of
 from talm_sim.types import GoldCall, JsonObject, Missing, MissingKind, Scenario, Turn, YesNo
 
-__all__ = ["BY_PEOPLE", "make_removed_scenario", "readable_texts", "remove_by_rules"]
-
-
 BY_PEOPLE = "people"
 """Who changed the words, in `made_by`, if no model and no rule did."""
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from talm_sim.tasks.awareness.making.pool import SERVES_LIMIT, Api, Pool, api_of, is_other_action
+from talm_sim.retrieval import SERVES_LIMIT
+from talm_sim.tasks.awareness.making.pool import Api, Pool, api_of, is_other_action
 from talm_sim.types import Missing, MissingKind, Scenario, YesNo
-
-__all__ = ["Skipped", "Swap", "replace_tools"]
 
 Swap = tuple[str, str]
 """Name of an API, and of the one that replaces it."""

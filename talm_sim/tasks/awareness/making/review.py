@@ -22,8 +22,6 @@ from talm_sim.tasks.awareness.making.manipulation import line_of
 from talm_sim.tasks.awareness.making.written import replace_user_words
 from talm_sim.types import Missing, MissingKind, Scenario, YesNo
 
-__all__ = ["ManipulationReviewer"]
-
 _SPEAKERS = {"user": "User", "assistant": "AI", "tool": "Result"}
 
 

@@ -12,8 +12,6 @@ from talm_sim.common.digests import canonical_json
 from talm_sim.errors import ToolError
 from talm_sim.types import Fact, GoldCall, JsonObject, Scenario, ToolSpec
 
-__all__ = ["Serving"]
-
 _MOST_CALLS = 24
 """Calls of one tool that are tried for one request."""
 _COMMON = 8

@@ -27,8 +27,6 @@ from talm_sim.tasks.awareness.making.loaded import LoadedSource, SourceProblem, 
 from talm_sim.tasks.awareness.making.toolbench import api_spec, callable_names
 from talm_sim.types import GoldCall, JsonObject, Missing, MissingKind, Scenario, Source, YesNo
 
-__all__ = ["STUDY_URL", "is_row", "load_study", "study_place"]
-
 STUDY_URL = "https://huggingface.co/datasets/ddehun/ICT"
 _GROUPS = {"api": "replaced", "utterance": "removed"}
 _SPEAKER = re.compile(r"^(User|AI|API-Request)\s*:\s?", re.MULTILINE)

@@ -16,8 +16,6 @@ from talm_sim.scenarios.jsonl import parse
 from talm_sim.tasks.awareness.making.loaded import LoadedSource, SourceProblem, complete_scenario
 from talm_sim.types import JsonObject, Scenario, Source
 
-__all__ = ["api_spec", "callable_names", "load_toolbench"]
-
 _NAME = "stabletoolbench"
 _QUERIES = Path("solvable_queries") / "test_instruction"
 _REPOSITORY = "https://github.com/THUNLP-MT/StableToolBench"

@@ -9,8 +9,6 @@ from typing import Any
 
 from talm_sim.language.leaks import find_leak, mentions
 
-__all__ = ["gives_value_away", "spans_of"]
-
 _MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")
 _DATE = re.compile(r"(?:(?P<year>\d{4})-)?(?P<month>0[1-9]|1[0-2])-(?P<day>0[1-9]|[12]\d|3[01])")
 _TIME = re.compile(r"(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?")

@@ -12,8 +12,6 @@ from talm_sim.tasks.awareness.making.remove import make_removed_scenario, readab
 from talm_sim.tasks.awareness.making.value_spellings import gives_value_away
 from talm_sim.types import JsonObject, Missing, MissingKind, Scenario, Turn
 
-__all__ = ["conversation_text", "described_apis", "gold_calls_text", "read_object", "read_removal", "replace_user_words"]
-
 _USER, _ASSISTANT, _CALL, _RESULT = "User", "AI", "API call", "API result"
 _SPEAKER = re.compile(rf"^({_USER}|{_ASSISTANT}|{_CALL}|{_RESULT}):[ \t]*", re.MULTILINE)
 _LONGEST = 100_000

@@ -12,8 +12,6 @@ from talm_sim.types import FrozenModel
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["AbsentTable", "Misprint", "PublishedRow", "PublishedTable", "list_published", "published"]
-
 Figure = int | float | None
 _LEFT_OUT = "-"
 _PER = {"percent": 100}

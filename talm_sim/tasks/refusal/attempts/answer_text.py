@@ -12,8 +12,6 @@ from typing import Literal
 from talm_sim.scenarios.item_tools import parameters_of, required_of
 from talm_sim.types import JsonObject
 
-__all__ = ["NO_TOOLS", "SENTENCE_ENDS", "Attempt", "Block", "Parameters", "Rule", "ShownAnswer", "ShownTools", "is_placeholder"]
-
 Rule = Literal["native", "tag", "pair", "shape", "list", "call", "announced", "read"]
 """The rules of docs/refusal.md by which a place is an attempt."""
 _MOST_QUOTED = 120
@@ -158,10 +156,10 @@ class ShownAnswer:
     @cached_property
     def body_span(self) -> tuple[int, int]:
         """Return where the answer proper begins and ends: without fence, inline code, quotes and emphasis around it."""
-        start, end = strip_span(self.text, 0, len(self.text))
+        start, end = _strip_span(self.text, 0, len(self.text))
         block = self.block_at(start) or (self.blocks[0] if self.blocks else None)
         if block and not self.text[: block.start].strip() and not self.text[block.end :].strip():
-            return strip_span(self.text, block.inner, block.inner_end)
+            return _strip_span(self.text, block.inner, block.inner_end)
         return start, end
 
     @cached_property
@@ -235,7 +233,7 @@ def is_placeholder(value: str) -> bool:
     return bool(_PLACEHOLDER.fullmatch(text)) and text.strip("[ ]") not in _CONSTANTS
 
 
-def strip_span(text: str, start: int, end: int) -> tuple[int, int]:
+def _strip_span(text: str, start: int, end: int) -> tuple[int, int]:
     """Return the part of `text[start:end]` without space, quotes, emphasis and inline code around it."""
     while start < end and text[start] in _EDGE:
         start += 1

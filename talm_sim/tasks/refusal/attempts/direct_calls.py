@@ -9,9 +9,6 @@ from dataclasses import dataclass
 
 from talm_sim.tasks.refusal.attempts.answer_text import SENTENCE_ENDS, Attempt, Block, Rule, ShownAnswer, is_placeholder
 
-__all__ = ["closings", "find_call"]
-
-
 _TOKEN = re.compile(r"""(?<=[(,=:\[{])[ \t\n]*+(?P<text>"(?>(?:[^"\\]++|\\.)*)"|'(?>(?:[^'\\]++|\\.)*)')|[()\[\]{}]""", re.DOTALL)
 _STOP = re.compile(r"""[,(\[{"']""")
 _CLOSES = {")": "(", "]": "[", "}": "{"}
@@ -42,7 +39,7 @@ def _tokens(text: str, start: int) -> list[re.Match[str]]:
     return list(_TOKEN.finditer(text, start))
 
 
-def split_arguments(text: str, opening: int, closing: int | None, pairs: Mapping[int, int]) -> list[str]:
+def _split_arguments(text: str, opening: int, closing: int | None, pairs: Mapping[int, int]) -> list[str]:
     """Return the arguments between the parentheses of a call; `closing` is None if it was cut off; at most 500 characters are read."""
     end = min(len(text) if closing is None else closing, opening + 1 + _MOST_READ)
     parts: list[str] = []
@@ -145,7 +142,7 @@ def _rule(answer: ShownAnswer, calls: list[WrittenCall], pairs: Mapping[int, int
     in_code = block and not whole and not (shown and not announced and _only_calls(answer, block, pairs, only_calls))
     if not (whole or begins or announced) or in_code or answer.in_program(start) or answer.is_example(start):
         return None
-    arguments = [one for call in calls for one in split_arguments(answer.text, call.opening, call.closing, pairs)]
+    arguments = [one for call in calls for one in _split_arguments(answer.text, call.opening, call.closing, pairs)]
     if (arguments and all(_is_placeholder(one) for one in arguments)) or not (shown or all(_NAMED.match(one) for one in arguments)):
         return None
     ends = _ends_line(answer.text_after(end))
@@ -161,7 +158,7 @@ def _rule(answer: ShownAnswer, calls: list[WrittenCall], pairs: Mapping[int, int
 
 def _is_positional(answer: ShownAnswer, call: WrittenCall, pairs: Mapping[int, int]) -> bool:
     """Return whether a call names none of its arguments: `sum([1, 2])` is Python's, even if a tool called `sum` was shown."""
-    arguments = split_arguments(answer.text, call.opening, call.closing, pairs)
+    arguments = _split_arguments(answer.text, call.opening, call.closing, pairs)
     return bool(arguments) and not any(_NAMED.match(one) for one in arguments)
 
 

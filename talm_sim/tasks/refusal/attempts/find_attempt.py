@@ -12,8 +12,6 @@ from talm_sim.tasks.refusal.attempts.direct_calls import find_call
 from talm_sim.tasks.refusal.attempts.objects import find_object
 from talm_sim.types import JsonObject
 
-__all__ = ["find_attempt", "find_in"]
-
 _EDGE = r"[ \t>*_`#-]*"
 _NAMED = re.compile(
     rf"^{_EDGE}(action|(?:tool|function|api)(?:[ _](?:name|call))?|name){_EDGE}:[ \t*`\"']*([^\W\d][\w.-]{{0,255}})(?:\(\))?[ \t*`\"'.]*$",
@@ -29,7 +27,7 @@ _VALUE = re.compile(r"\s*^[ \t]*(?:[-*•][ \t]*)?[*`\"']*(\w+)[*`\"']*[ \t]*[:=
 _DESCRIBED = re.compile(r"\b(?:string|integer|number|float|boolean|array|object|optional|required|name of|type|the|a|an)\b", re.IGNORECASE)
 _NAME = r"[^\W\d][\w.-]{0,255}"
 _IDENTIFIER = r"(?-i:(?!\S*\.json\b)[A-Za-z][A-Za-z0-9]{0,255}(?:[._]\w|(?<=[a-z0-9])[A-Z])[\w.-]{0,255})"
-FAMILY_MARKS = "|".join(
+_FAMILY_MARKS = "|".join(
     (
         r"<\uff5cDSML\uff5c(?:function_calls|tool_calls|invoke)\b[^<>\n]{0,256}>",  # DeepSeek V3.2
         r"<minimax:tool_call>|<\|(?:START_ACTION|tools_prefix|python_start)\|>",  # MiniMax M2, Command R7B, Apertus, Llama 4
@@ -43,7 +41,7 @@ FAMILY_MARKS = "|".join(
     )
 )
 """Source of a regular expression, which ignores case except where it says so."""
-LINED = re.compile(rf"\s*({_NAME})[ \t]*\n\s*\{{")
+_LINED = re.compile(rf"\s*({_NAME})[ \t]*\n\s*\{{")
 """The beginning of a turn in which GLM-4 9B calls a shown tool, whatever its name."""
 
 
@@ -52,7 +50,7 @@ _MARK = re.compile(
     r"<[|\uff5c]?/?(?:tool|function)[ _▁-]?(?:calls?|use)[ _▁]?(?:section[_▁])?(?:start|begin)?[|\uff5c]?>"
     r"|\[/?TOOL_CALLS?\]|<function[ =][^<>\n]{1,256}>|<invoke [^<>\n]{1,256}>|<\|python_tag\|>|functools[ ]?\[(?=\s*[{\]]|\s*\Z)"
     r"|>>>[\w.-]{1,256}\n\s*\{|<start_function_call>|<\|action_start\|>|\bto=functions\.\w|```[ ]?tool_(?:code|calls?)\b"
-    rf"|{FAMILY_MARKS}",
+    rf"|{_FAMILY_MARKS}",
     re.IGNORECASE,
 )
 _TAGGED = re.compile(r"<([^\W\d][\w.-]{0,255})(?=[\s/>])")
@@ -83,7 +81,7 @@ def _find_mark(answer: ShownAnswer) -> Attempt | None:
         return None
     own = next((found for found in _MARK.finditer(text) if _begins_a_call(answer, found)), None)
     named = next((found for found in _TAGGED.finditer(text) if found[1] in answer.shown and _begins_a_call(answer, found)), None)
-    lined = LINED.match(text)
+    lined = _LINED.match(text)
     lined = lined if lined and lined[1] in answer.shown else None
     first = min((found for found in (own, named, lined) if found), key=lambda found: found.start(), default=None)
     return first and answer.attempt("tag", first.start(), min(len(text), first.end() + _CONTENT))
@@ -127,7 +125,7 @@ def _in_code(text: str, place: int) -> bool:
     return line.count("`") % 2 == 1 and not line.lstrip().startswith("`")
 
 
-def find_lines(answer: ShownAnswer) -> Attempt | None:
+def _find_lines(answer: ShownAnswer) -> Attempt | None:
     """Return the first attempt by the rule `pair` that is written in lines."""
     for named in _NAMED.finditer(answer.text):
         found = _arguments_end(answer, named)
@@ -172,7 +170,7 @@ def _arguments_end_below(answer: ShownAnswer, place: int, tool: Parameters | Non
     return 0 if described else value.end()
 
 
-_FINDERS = (_find_mark, find_object, find_lines, find_call)
+_FINDERS = (_find_mark, find_object, _find_lines, find_call)
 _NAMES = re.compile(r"[\[(\"'`\s]*([^\W\d][\w.:/-]{0,255}(?:[\"'`\s]*,[\"'`\s]*[^\W\d][\w.:/-]{0,255}){0,20})[\])\"'`\s]*")
 
 

@@ -13,8 +13,6 @@ from itertools import islice
 
 from talm_sim.tasks.refusal.attempts.answer_text import SENTENCE_ENDS, Attempt, Parameters, Rule, ShownAnswer, is_placeholder
 
-__all__ = ["find_object", "read_objects"]
-
 _NAMES = (
     "name",
     "function",

@@ -23,8 +23,6 @@ from talm_sim.tasks.refusal.bfcl.subsets import MULTI_TURN, REPEATED_IDS, SUBSET
 from talm_sim.tasks.refusal.call_checks.calls_judge import PYTHONIC, calls_of, tools_of
 from talm_sim.types import Calls, Episode, Scenario, Termination
 
-__all__ = ["export_bfcl"]
-
 _READERS = {True: ("text", "google_gemma-3-1b-it"), False: ("calls", "gpt-4o-2024-11-20-FC")}
 """Whether text was asked for, to what is written and the name of a model in BFCL whose handler reads it."""
 

@@ -10,8 +10,6 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.jsonl import numbered_lines
 from talm_sim.tasks.refusal.bfcl.subsets import V3_NAMES, Subset, Version
 
-__all__ = ["answers_of", "bfcl_folder", "data_version", "find_installed_data", "find_package", "is_own", "subset_file"]
-
 _VERSION = re.compile(r"BFCL_v(\d+)_.+\.json")
 _HOW = "pip install --no-deps bfcl-eval, or give the folder that has them with --bfcl"
 

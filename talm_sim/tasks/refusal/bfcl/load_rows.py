@@ -24,8 +24,6 @@ from talm_sim.tasks.refusal.bfcl.turn_rows import turns_scenario
 from talm_sim.tools_env.sources.bfcl.apis import read_specs
 from talm_sim.types import Scenario, Source
 
-__all__ = ["LoadedBfcl", "load_bfcl"]
-
 _URL = "https://gorilla.cs.berkeley.edu/leaderboard.html"
 _TRANSLATED = "bfcl_single_turn_{}.jsonl"
 _NEW_NAMES = {old: new for new, old in V3_NAMES.items()}

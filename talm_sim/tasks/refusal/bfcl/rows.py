@@ -17,8 +17,6 @@ from talm_sim.scenarios.jsonl import parse
 from talm_sim.tasks.refusal.bfcl.subsets import KNOWN_FAULTS, Subset
 from talm_sim.types import AcceptedCall, Calls, Scenario, Source, Turn
 
-__all__ = ["TASK", "FileRow", "is_row", "read_line", "scenario_of"]
-
 TASK = "refusal"
 _ROW_KEYS = frozenset({"subset", "test_category", "ground_truth"})
 _SPACE = re.compile(r"[ \t\r\n]*")

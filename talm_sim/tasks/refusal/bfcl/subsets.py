@@ -13,8 +13,6 @@ from typing import Literal
 
 from talm_sim.types import FrozenModel
 
-__all__ = ["KNOWN_FAULTS", "MULTI_TURN", "REPEATED_IDS", "SINGLE_TURN", "SUBSETS", "V3_NAMES", "Subset", "Version", "rows_of"]
-
 Version = Literal["v3", "v4"]
 
 

@@ -13,8 +13,6 @@ from talm_sim.tasks.refusal.bfcl.subsets import Subset
 from talm_sim.tools_env.sources.bfcl.apis import CLASSES
 from talm_sim.types import GoldCall, Missing, MissingKind, Scenario, Source, ToolSpec, Turn
 
-__all__ = ["LACKS_FUNCTION", "LACKS_VALUE", "answered_turn", "find_missing_turn", "gold_turns", "turns_scenario"]
-
 TURNS = "bfcl_turns"
 """Type of their targets: `gold` has the calls of each turn in BFCL's form, a text each, which its own check takes."""
 LACKS_FUNCTION, LACKS_VALUE = "multi_turn_miss_func", "multi_turn_miss_param"

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from talm_sim.tasks.refusal.call_checks.one_call import RIGHT, CallFault, CheckResult, check_call, format_value
 from talm_sim.types import AcceptedCall, Calls, JsonObject, ToolCall
 
-__all__ = ["check_calls", "find_tool"]
-
 
 def check_calls(found: Sequence[ToolCall], target: Calls, tools: Sequence[JsonObject]) -> CheckResult:
     """Check the calls of an answer.

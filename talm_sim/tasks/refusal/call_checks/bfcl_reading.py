@@ -23,8 +23,6 @@ from typing import Any
 
 from talm_sim.types import ToolCall
 
-__all__ = ["MOST_CHARACTERS", "read_as_bfcl"]
-
 MOST_CHARACTERS = 100_000
 _MOST_BITS = 4096
 _BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {

@@ -18,8 +18,6 @@ from talm_sim.tasks.refusal.call_checks.all_calls import check_calls
 from talm_sim.tasks.refusal.call_checks.bfcl_reading import read_as_bfcl
 from talm_sim.types import Calls, Episode, JsonObject, Measured, Scenario, ToolCall, Verdict
 
-__all__ = ["PYTHONIC", "BfclCallsJudge", "CallsJudge", "bfcl_calls_of", "calls_of", "read_source_calls", "reason_unchecked", "tools_of"]
-
 PYTHONIC = "pythonic"
 """The way to ask for calls that BFCL's own reader is made for."""
 _FENCE = re.compile(r"\A```[a-zA-Z]*\s")

@@ -8,8 +8,6 @@ from typing import Any
 
 from talm_sim.tasks.refusal.call_checks.source_text import int_or_text, number_or_text, text_between
 
-__all__ = ["JAVA_TYPES", "java_value"]
-
 JAVA_TYPES: Mapping[str, type] = {
     "byte": int,
     "short": int,

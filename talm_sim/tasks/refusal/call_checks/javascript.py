@@ -8,8 +8,6 @@ from typing import Any
 
 from talm_sim.tasks.refusal.call_checks.source_text import int_or_text, number_or_text
 
-__all__ = ["JAVASCRIPT_TYPES", "javascript_value"]
-
 JAVASCRIPT_TYPES: Mapping[str, type] = {
     "String": str,
     "integer": int,

@@ -52,8 +52,6 @@ from talm_sim.models.parsing import split_reasoning
 from talm_sim.tasks.refusal.call_checks.calls_judge import PYTHONIC, bfcl_calls_of, calls_of, reason_unchecked, tools_of
 from talm_sim.types import Calls, Episode, JsonObject, Measured, Scenario, Verdict
 
-__all__ = ["BfclOfficialJudge", "Official", "load_official"]
-
 BFCL_REQUIREMENTS = ("bfcl-eval==2026.3.23", "tree-sitter==0.21.3", "tree-sitter-java==0.21.0", "tree-sitter-javascript==0.21.4")
 """Packages that the judge uses; the last three read Java and JavaScript. Install them with --no-deps: bfcl-eval asks for all its providers."""
 _CHECKER = "bfcl_eval.eval_checker.ast_eval.ast_checker"
@@ -63,9 +61,9 @@ _PARSERS = {
     "javascript": ("bfcl_eval.model_handler.parser.js_parser", "parse_javascript_function_call"),
 }
 _MODEL = "talm-sim"
-MOST_SOURCE = 4096
+_MOST_SOURCE = 4096
 """Most characters of source that their parsers and patterns receive: the time of some grows with its square, a minute for 20,000 quotes."""
-MOST_CLOSED = 16
+_MOST_CLOSED = 16
 """Closing brackets in the beginning of an array of arrays: each may double the time of their pattern."""
 
 MOST_WORDS = 1000
@@ -147,7 +145,7 @@ class Official:
 
     def _decode(self, text: str, syntax: str) -> Decoded:
         """Return what their parser reads in source code; nothing if it finds no call, or fails."""
-        if len(text) > MOST_SOURCE:
+        if len(text) > _MOST_SOURCE:
             return []
         try:
             return self.parsers[syntax](text.removeprefix("[").removesuffix("]")) or []
@@ -157,7 +155,7 @@ class Official:
 
 def _is_slow(arguments: Mapping[str, Any]) -> bool:
     texts = [value for value in arguments.values() if isinstance(value, str)]
-    return any(len(text) > MOST_SOURCE or (text.lstrip().startswith(("[", "new")) and text.count("]") > MOST_CLOSED) for text in texts)
+    return any(len(text) > _MOST_SOURCE or (text.lstrip().startswith(("[", "new")) and text.count("]") > _MOST_CLOSED) for text in texts)
 
 
 @cache

@@ -11,10 +11,7 @@ from talm_sim.tasks.refusal.call_checks.java import JAVA_TYPES, java_value
 from talm_sim.tasks.refusal.call_checks.javascript import JAVASCRIPT_TYPES, javascript_value
 from talm_sim.types import AcceptedCall, JsonObject, ToolCall
 
-__all__ = ["RIGHT", "CallFault", "CheckResult", "check_call", "format_value"]
-
-
-MOST_SHOWN = 80
+_MOST_SHOWN = 80
 """Characters of a value in a message: a model may write a megabyte."""
 
 
@@ -50,10 +47,10 @@ RIGHT = CheckResult(True, None, "")
 def format_value(value: Any) -> str:
     """Return a value as a message shows it, cut short."""
     try:
-        text = repr(value[: MOST_SHOWN + 1] if isinstance(value, str | list) else value)
+        text = repr(value[: _MOST_SHOWN + 1] if isinstance(value, str | list) else value)
     except ValueError:  # Python writes no integer of so many digits
         return "(a value that is too long to print)"
-    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
 
 
 _SPELLING = str.maketrans({character: None for character in " ,./-_*^"} | {"'": '"'})
@@ -67,14 +64,14 @@ class Kind(NamedTuple):
     item: type | None = None
 
 
-def is_typed(value: Any, kind: Kind, accepted: Sequence[Any]) -> bool:
+def _is_typed(value: Any, kind: Kind, accepted: Sequence[Any]) -> bool:
     """Return whether `value` is of its argument's type, or of the type of its accepted values."""
     if type(value) is not kind.python:
         return type(value) is _type_of(accepted)
     return kind.item is None or any(_items_typed(value, kind.item, one) for one in accepted)
 
 
-def is_accepted(value: Any, kind: Kind, accepted: Sequence[Any]) -> bool:
+def _is_accepted(value: Any, kind: Kind, accepted: Sequence[Any]) -> bool:
     """Return whether `value`, whose type is right, is one of the accepted values."""
     if _type_of(accepted) not in {kind.python, None}:
         return value in accepted
@@ -176,9 +173,9 @@ def _check_value(name: str, value: Any, schema: JsonObject, accepted: Sequence[A
         value = _as_float(value)
     elif kind.declared == "tuple" and type(value) is tuple:  # only BFCL's reading makes one; JSON has lists
         value = [*value]
-    if not is_typed(value, kind, accepted):
+    if not _is_typed(value, kind, accepted):
         return _type_fault(name, value, kind.declared)
-    if not is_accepted(value, kind, accepted):
+    if not _is_accepted(value, kind, accepted):
         return CheckResult(
             False, CallFault.VALUE, f"argument {format_value(name)} is {format_value(value)}; right is {format_value([*accepted])}"
         )

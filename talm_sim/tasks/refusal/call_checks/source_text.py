@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["int_or_text", "number_or_text", "text_between"]
-
 
 def int_or_text(digits: str, text: str) -> int | str:
     """Return `digits` as an integer; `text` if they are too many for Python to read."""

@@ -35,8 +35,6 @@ from talm_sim.types import Behaviour, Calls, Episode, Row, Scenario, ToolCall
 if TYPE_CHECKING:
     from talm_sim.models.base import TextModel
 
-__all__ = ["RefusalLessons"]
-
 _CALL, _DECLINES = Behaviour.TOOL_CALL.value, Behaviour.CANNOT_ANSWER.value
 _ANY = "any call is right here, so that none is known"
 _Rejected = tuple[Answer, str, str]
@@ -57,7 +55,7 @@ class RefusalLessons(Lessons):
         made = TrainingSet(kind)
         pool = ValuePool(call for one in scenarios for call in as_objects(_right(one)))
         for one in scenarios:
-            known = known_answer(one, seed)
+            known = _known_answer(one, seed)
             if known is None:
                 made.leave_out(_ANY, one.id)
                 continue
@@ -81,7 +79,7 @@ class RefusalLessons(Lessons):
             attempts = [row.values.get(name) for name in ("h_i", "relevance_intent")]
             return False if False in attempts else run.succeeded(row)
 
-        return outputs_to_examples(run, kind, seed, read=_read, is_right=is_right, known=lambda scenario: known_answer(scenario, seed))
+        return outputs_to_examples(run, kind, seed, read=_read, is_right=is_right, known=lambda scenario: _known_answer(scenario, seed))
 
     def _asked(self, scenario: Scenario, thought: str) -> Scenario:
         """Return a scenario as `run --reasoning` asks it for such a thought."""
@@ -96,7 +94,7 @@ class RefusalLessons(Lessons):
         return RowWriter(found.name, dict(found.wording), found.prompt, found.calls)
 
 
-def known_answer(scenario: Scenario, seed: int) -> Output | None:
+def _known_answer(scenario: Scenario, seed: int) -> Output | None:
     """Return the right calls of a scenario, or a refusal drawn by seed; None if any call is right."""
     assert isinstance(scenario.target, Calls)
     if scenario.target.expected == "any":

@@ -27,8 +27,6 @@ from talm_sim.types import ModelTurn, Scenario, ToolCall, ToolSpec
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
-__all__ = ["TurnsPolicy"]
-
 _DONE = "That is done."
 _DECLINES = "I cannot do that with what I have."
 _ASKS = "Could you tell me more about what you need?"

@@ -11,9 +11,7 @@ from talm_sim.tasks.refusal.turns.row_person import INTERACTION
 from talm_sim.types import Episode, Matrix, Measure, Row, Scenario, Summary, Verdict
 from talm_sim.types.measures import Better
 
-__all__ = ["HEADS", "NAMES", "missing_lines", "missing_matrix", "missing_measures", "missing_note", "missing_values"]
-
-TITLE = "the missing turn"
+_TITLE = "the missing turn"
 _COLUMNS: Mapping[str, tuple[str, str, Better]] = {
     MISSING_RIGHT.name: (MISSING_RIGHT.head, MISSING_RIGHT.about, MISSING_RIGHT.better),
     "missing_looked": ("Looked", "called a shown function that left the state as it was", "neither"),
@@ -69,7 +67,7 @@ def missing_measures(rows: Sequence[Row], *, asked: bool) -> Iterator[Measure]:
         rate = share(rows, name)
         if name == INTERACTION and not asked:
             continue
-        yield Measure.of(rate if rate.n else None, name, head, under=TITLE, note=about, better=better)
+        yield Measure.of(rate if rate.n else None, name, head, under=_TITLE, note=about, better=better)
 
 
 def missing_matrix(rows: Sequence[Row]) -> Iterator[Matrix]:

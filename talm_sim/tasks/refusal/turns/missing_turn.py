@@ -32,8 +32,6 @@ from talm_sim.tasks.refusal.bfcl.turn_rows import LACKS_FUNCTION, find_missing_t
 from talm_sim.tasks.refusal.turns.turn_wording import read_said
 from talm_sim.types import Episode, GoldCall, Measured, Scenario, Verdict
 
-__all__ = ["MISSING_RIGHT", "MissingLabel", "MissingTurn", "MissingTurnJudge", "read_missing_turn"]
-
 MISSING_RIGHT = Measured(
     name="missing_turn",
     head="Right",

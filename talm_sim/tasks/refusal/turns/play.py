@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from talm_sim.tasks.shared import Shared
     from talm_sim.tools_env.environment import Environment
 
-__all__ = ["STEPS", "acts", "has_acting_rows", "open_turns", "tool_traffic", "turn_bounds"]
-
 STEPS = 21
 """Turns with calls in one turn of the user's after which a row ends; BFCL stops when more than 20 are counted."""
 RESULT_LIMIT = 64_000

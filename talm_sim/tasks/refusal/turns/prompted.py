@@ -18,8 +18,6 @@ from talm_sim.tasks.refusal.prompts import CHAT
 from talm_sim.tasks.refusal.tool_wording import TOLD, insert_tools
 from talm_sim.types import ModelTurn, ToolSpec
 
-__all__ = ["acting_model"]
-
 _FORMS = {"injected": "hermes", "pythonic": "pythonic"}
 """Template to the form in which it asks for calls."""
 

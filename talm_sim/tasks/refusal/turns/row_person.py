@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from talm_sim.tasks.shared import Shared
     from talm_sim.tools_env.environment import Environment
 
-__all__ = ["ALONE", "INTERACTION", "asking_key", "interaction_values", "open_person", "settle_human"]
-
 ALONE = frozenset(MULTI_TURN) - {LACKS_VALUE}
 """The multi-turn rows in which nobody can be asked."""
 _WHO = "recorded (BFCL)"

@@ -21,8 +21,6 @@ from talm_sim.language.asking import asking_sentences
 from talm_sim.language.sentences import read_sentences
 from talm_sim.types import Behaviour
 
-__all__ = ["Said", "read_said"]
-
 
 class Said(StrEnum):
     """What a text says."""

@@ -33,8 +33,6 @@ from talm_sim.tools_env.sources.bfcl.apis import BOX, boxed_packages, source_fil
 from talm_sim.tools_env.sources.sandbox import call_in_sandbox, check_sandbox
 from talm_sim.types import Episode, Measured, Scenario, Termination, ToolCall, Verdict
 
-__all__ = ["REFUSED_CALL", "BfclTurnsJudge", "call_text", "steps_of"]
-
 REFUSED_CALL = "a_call_that_is_not_evaluated()"
 """What the check is given in place of a call that is not one of the row's own functions with literal arguments; there is no such function."""
 _SECONDS = 30
@@ -74,16 +72,16 @@ class BfclTurnsJudge(Judge):
             if len(gold) != len(scenario.turns):
                 why = f"the row has {len(scenario.turns)} turns, and its ground truth {len(gold)}"
             return self.verdict(episode, False, why, label=_ENDED)
-        said = await check_turns(self._packages, scenario, steps_of(episode, scenario), gold)
+        said = await _check_turns(self._packages, scenario, steps_of(episode, scenario), gold)
         if isinstance(said, str):
-            if isinstance(alone := await check_turns(self._packages, scenario, [[] for _ in gold], gold), str):
+            if isinstance(alone := await _check_turns(self._packages, scenario, [[] for _ in gold], gold), str):
                 raise ProviderError(alone)
             return self.verdict(episode, False, f"the right calls alone can be checked, but with those made, {said}", label=_ENDED)
         label = said["error_type"].removeprefix(_PREFIX)
         return self.verdict(episode, said["valid"], said["error_message"][:_LONGEST], label=label)
 
 
-async def check_turns(
+async def _check_turns(
     packages: Sequence[Path], scenario: Scenario, steps: Sequence[Sequence[Sequence[str]]], gold: Sequence[Sequence[str]]
 ) -> dict[str, Any] | str:
     """Return what the package's check says of the calls in each turn, in a process of its own; a text that says why it says nothing.

@@ -21,9 +21,7 @@ from talm_sim.tasks.talm.groups import BEYOND, GROUPS
 from talm_sim.tasks.talm.making.giveaways import find_giveaway, users_of
 from talm_sim.types import Fact, Facts, GoldCall, Missing, MissingKind, Scenario, ToolSpec
 
-__all__ = ["LOOKS_SECRET", "MASK", "check_scenarios"]
-
-MOST_REWORDED = 6
+_MOST_REWORDED = 6
 """Words an under-specified query may add to the original for each thing removed, and drop from it beyond the removed text, so that it
 reads naturally.
 """
@@ -36,7 +34,7 @@ LOOKS_SECRET = re.compile(
 )
 
 
-Finding = tuple[str, str]
+_Finding = tuple[str, str]
 """What is wrong, and the fix."""
 _CallTool = Callable[[str, Mapping[str, Any]], Any]
 _Begin = Callable[[Mapping[str, Any]], None]
@@ -86,7 +84,7 @@ class _Proof:
         self._queries = Counter((scenario.group, *tokens(_agent_input_text(scenario))) for scenario in scenarios)
         self._bases = {scenario.id: scenario for scenario in scenarios if scenario.group == "perfect"}
 
-    def of(self, scenario: Scenario) -> Iterator[Finding]:
+    def of(self, scenario: Scenario) -> Iterator[_Finding]:
         if scenario.group not in GROUPS:
             yield f"group '{scenario.group}' is unknown", f"use one of {', '.join(GROUPS)}"
             return
@@ -105,7 +103,7 @@ class _Proof:
         elif scenario.missing:
             yield "nothing is missing in this group, yet `missing` is set", "drop it"
 
-    def _identity(self, scenario: Scenario) -> Iterator[Finding]:
+    def _identity(self, scenario: Scenario) -> Iterator[_Finding]:
         if self._ids[scenario.id] > 1:
             yield "its id is used more than once", "give each scenario its own id"
         if not scenario.query.strip():
@@ -118,7 +116,7 @@ class _Proof:
         if secret:
             yield f"it holds what looks like a secret ('{secret[0][:8]}...')", "take it out"
 
-    def _tools(self, scenario: Scenario) -> Iterator[Finding]:
+    def _tools(self, scenario: Scenario) -> Iterator[_Finding]:
         if scenario.group == "no-tools":
             if scenario.tools or scenario.gold_calls:
                 yield "a no-tools scenario offers tools or has gold calls", "empty `tools` and `gold_calls`"
@@ -140,7 +138,7 @@ class _Proof:
                     for fault in Schema(self._specs[one.tool].parameters).faults(one.arguments):
                         yield f"gold call '{one.tool}': {fault.message}", "correct the arguments"
 
-    def _facts(self, scenario: Scenario, facts: Iterable[Fact]) -> Iterator[Finding]:
+    def _facts(self, scenario: Scenario, facts: Iterable[Fact]) -> Iterator[_Finding]:
         names = Counter(fact.name for fact in facts)
         results = []
         if self._begin is not None:
@@ -167,7 +165,7 @@ class _Proof:
         if unread:
             yield f"no fact needs gold call '{unread[0]}'", "add a fact from it or drop the call"
 
-    def _alternatives(self, scenario: Scenario, facts: Sequence[Fact]) -> Iterator[Finding]:
+    def _alternatives(self, scenario: Scenario, facts: Sequence[Fact]) -> Iterator[_Finding]:
         search = Search(scenario, (), ())
         for tool, calls in scenario.alternatives.items():
             theirs = [fact for fact in facts if search.tool_of(fact) == tool]
@@ -194,7 +192,7 @@ class _Proof:
         result: tuple[Any, str] = self._results[key]
         return result
 
-    def _compare_with_base(self, scenario: Scenario, facts: tuple[Fact, ...]) -> Iterator[Finding]:
+    def _compare_with_base(self, scenario: Scenario, facts: tuple[Fact, ...]) -> Iterator[_Finding]:
         if scenario.group == "perfect":
             if scenario.source.base and not scenario.source.translation_of:
                 yield "a perfect scenario is its own base", "empty source.base"
@@ -222,7 +220,7 @@ class _Proof:
             if scenario.gold_calls != left or scenario.tools != base.tools or len(left) == len(base.gold_calls):
                 yield "its gold calls are not its base's without the masked tool", "copy `tools`; keep the gold calls that remain possible"
 
-    def _underspecified(self, scenario: Scenario, facts: Sequence[Fact]) -> Iterator[Finding]:
+    def _underspecified(self, scenario: Scenario, facts: Sequence[Fact]) -> Iterator[_Finding]:
         if not scenario.missing or any(one.kind is not MissingKind.ARGUMENT for one in scenario.missing):
             yield "it does not say which argument is missing", "set `missing` with kind argument"
             return
@@ -236,7 +234,7 @@ class _Proof:
         if scenario.group == "late-gap":
             yield from self._late(scenario, facts)
 
-    def _late(self, scenario: Scenario, facts: Sequence[Fact]) -> Iterator[Finding]:
+    def _late(self, scenario: Scenario, facts: Sequence[Fact]) -> Iterator[_Finding]:
         """Check by execution that the gap shows only in a tool's answer: the call is right without it, names both values, and facts differ."""
         (missing, *more) = scenario.missing
         users = [one for one in scenario.gold_calls if one.arguments.get(missing.name, ...) == missing.value]
@@ -265,7 +263,7 @@ class _Proof:
         if here == there or (asked and all(resolve_pointer(here[0], one, None) == resolve_pointer(there[0], one, None) for one in asked)):
             yield f"'{gold.tool}' gives the same with {missing.other!r}", "choose another value that leads to other facts"
 
-    def _missing_argument(self, scenario: Scenario, missing: Missing) -> Iterator[Finding]:
+    def _missing_argument(self, scenario: Scenario, missing: Missing) -> Iterator[_Finding]:
         users = [one for one in scenario.gold_calls if one.arguments.get(missing.name, ...) == missing.value]
         if not users:
             yield f"no gold call has {missing.name} = {missing.value!r}", "set missing.name and missing.value to a gold call's argument"
@@ -288,7 +286,7 @@ class _Proof:
         if told:
             yield f"the human answer for '{missing.name}' also says the {told[0]}", "each blocker's answer says that one alone"
 
-    def _unavailable(self, scenario: Scenario, facts: Iterable[Fact]) -> Iterator[Finding]:
+    def _unavailable(self, scenario: Scenario, facts: Iterable[Fact]) -> Iterator[_Finding]:
         if not scenario.missing or any(one.kind is not MissingKind.TOOL for one in scenario.missing):
             yield "it does not say which tool is missing", "set `missing` with kind tool"
             return
@@ -310,7 +308,7 @@ class _Proof:
             if not any(mentions(answer, fact.value, fact.accepted) for answer in known):
                 yield f"the human answer does not contain the fact '{fact.name}' ({fact.value})", "say it in missing.human_answer"
 
-    def _missing_tool(self, scenario: Scenario, missing: Missing) -> Iterator[Finding]:
+    def _missing_tool(self, scenario: Scenario, missing: Missing) -> Iterator[_Finding]:
         if missing.name not in scenario.tools:
             yield f"the missing tool '{missing.name}' is not among its tools", "list it in `tools`; the mask takes it away"
         if missing.name in {one.tool for one in scenario.gold_calls}:
@@ -336,7 +334,7 @@ def _agent_input_text(scenario: Scenario) -> str:
     return "\n".join([*(message["content"] for message in messages), *called])
 
 
-def _check_given_away(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> Iterator[Finding]:
+def _check_given_away(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> Iterator[_Finding]:
     offered = [specs[name] for name in scenario.tools if name in specs]
     for missing in (one for one in scenario.missing if one.kind is MissingKind.ARGUMENT):
         place = find_giveaway(missing.value, missing.name, users_of(missing, scenario, specs), offered)
@@ -345,7 +343,7 @@ def _check_given_away(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> Iter
             yield f"the tools give the removed value away ({missing.value!r} in {place})", fix
 
 
-def _check_repeated(missing: Sequence[Missing]) -> Iterator[Finding]:
+def _check_repeated(missing: Sequence[Missing]) -> Iterator[_Finding]:
     seen = Counter((one.kind, one.name, canonical_json(one.value)) for one in missing)
     for (kind, name, _), times in seen.items():
         if times > 1:
@@ -357,7 +355,7 @@ def _judged_fields(fact: Fact) -> dict[str, Any]:
     return fact.model_dump(exclude={"call", "pointer"})
 
 
-def _compare(fact: Fact, results: Sequence[Any]) -> Iterator[Finding]:
+def _compare(fact: Fact, results: Sequence[Any]) -> Iterator[_Finding]:
     assert fact.call is not None
     if not 0 <= fact.call < len(results):
         yield f"fact '{fact.name}' belongs to call {fact.call}, which does not exist", "point it to a gold call"
@@ -373,7 +371,7 @@ def _compare(fact: Fact, results: Sequence[Any]) -> Iterator[Finding]:
         yield f"fact '{fact.name}' is {fact.value!r}, the tool says {value!r}", "build the scenarios again"
 
 
-def _check_only_removed(original: str, scenario: Scenario) -> Iterator[Finding]:
+def _check_only_removed(original: str, scenario: Scenario) -> Iterator[_Finding]:
     """Check that the query is the original without the removed texts, give or take a few words for each.
 
     A translation is not compared: it chooses its words anew.
@@ -387,7 +385,7 @@ def _check_only_removed(original: str, scenario: Scenario) -> Iterator[Finding]:
             yield f"the removed text '{text}' is not in the original query", "set missing.removed_text to words of the original"
     added = (after - before).total()
     dropped = (before - after - Counter(token for text in removed for token in tokens(text))).total()
-    if max(added, dropped) > MOST_REWORDED * max(len(scenario.missing), 1):
+    if max(added, dropped) > _MOST_REWORDED * max(len(scenario.missing), 1):
         yield f"its query differs from the original ({added} words added, {dropped} dropped)", "only remove the information"
     if not (before - after).total():
         yield "nothing was removed from the query", "remove the argument's text"

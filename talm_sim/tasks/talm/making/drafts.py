@@ -18,8 +18,6 @@ from talm_sim.tasks.talm.making.check import LOOKS_SECRET, MASK, check_scenarios
 from talm_sim.tasks.talm.making.giveaways import choices_of, find_giveaway
 from talm_sim.types import Fact, Facts, GoldCall, JsonObject, Missing, MissingKind, Scenario, Source, ToolSpec, Turn
 
-__all__ = ["CalledTool", "Draft", "can_leave_out", "could_be_stated", "draft_scenarios"]
-
 MOST_OFFERED = 8
 """Tools that a scenario offers: the one it needs, and those that follow it."""
 LONGEST_FACT = 200

@@ -15,9 +15,7 @@ from jsonpointer import JsonPointerException, resolve_pointer
 from talm_sim.language.leaks import mentions
 from talm_sim.types import Missing, MissingKind, Scenario, ToolSpec
 
-__all__ = ["FEWEST_CHOICES", "choices_of", "find_giveaway", "guessing_odds", "users_of"]
-
-FEWEST_CHOICES = 3
+_FEWEST_CHOICES = 3
 """An argument with fewer possible values is given away by them."""
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _GAP = re.compile(r"[\s_-]+")
@@ -57,7 +55,7 @@ def find_giveaway(value: Any, argument: str, users: Iterable[ToolSpec], offered:
     for spec in users:
         choices = choices_of(spec, argument)
         listed = listed or choices is not None
-        if choices is not None and choices < FEWEST_CHOICES:
+        if choices is not None and choices < _FEWEST_CHOICES:
             return f"the only {'value' if choices == 1 else f'{choices} values'} of {argument} of {spec.name}"
     for spec in offered:
         for place, said in _tool_texts(spec, anywhere=anywhere and not listed):
@@ -126,7 +124,7 @@ def _in_schema(schema: Any, path: str, *, anywhere: bool) -> Iterator[tuple[str,
                 yield "the name of an argument", _name(name)
                 yield from _in_schema(inner, name, anywhere=anywhere)
         elif key == "enum":
-            if anywhere or (isinstance(part, list) and len(part) < FEWEST_CHOICES):
+            if anywhere or (isinstance(part, list) and len(part) < _FEWEST_CHOICES):
                 yield f"the values {of}".strip(), part
         elif key in _RULES:
             if anywhere:

@@ -18,15 +18,13 @@ from talm_sim.tasks.talm.making.drafts import CalledTool, Draft, can_leave_out, 
 from talm_sim.tasks.talm.making.giveaways import find_giveaway
 from talm_sim.types import JsonObject, ToolSpec
 
-__all__ = ["retry_with_other_values"]
-
-CallAgain = Callable[[CalledTool, JsonObject], Awaitable[Sequence[Any]]]
+_CallAgain = Callable[[CalledTool, JsonObject], Awaitable[Sequence[Any]]]
 """Calls a tool as often as before, with other arguments, and returns its answers; empty if it failed or may not be called."""
 MOST_TRIES = 12
 """Values of one argument that a tool is called with."""
 ROUNDS = 2
 """Rounds; the second one takes values from the answers of the first one's calls."""
-MOST_KNOWN = 200
+_MOST_KNOWN = 200
 """Values of one answer that are used."""
 _STEPS = (1, -1, 2, -2, 3, -3, 7, -7, 10, -10)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -42,7 +40,7 @@ class _KnownValue(NamedTuple):
     value: Any
 
 
-async def retry_with_other_values(tried: Sequence[CalledTool], specs: Mapping[str, ToolSpec], call_again: CallAgain) -> list[CalledTool]:
+async def retry_with_other_values(tried: Sequence[CalledTool], specs: Mapping[str, ToolSpec], call_again: _CallAgain) -> list[CalledTool]:
     """Call tools again whose scenarios can leave no argument out because a description says its value.
 
     Other values come from what tools of the same source were called with and answered, from enums, and from neighbouring numbers and dates.
@@ -70,7 +68,7 @@ async def retry_with_other_values(tried: Sequence[CalledTool], specs: Mapping[st
 
 
 async def _search(
-    tried: CalledTool, others: Sequence[CalledTool], draft: Draft, known: Sequence[_KnownValue], seen: list[JsonObject], call_again: CallAgain
+    tried: CalledTool, others: Sequence[CalledTool], draft: Draft, known: Sequence[_KnownValue], seen: list[JsonObject], call_again: _CallAgain
 ) -> CalledTool | None:
     offered = [one.spec for one in others if one.spec.name in draft.scenarios[0].tools]
     own = next(number for number, one in enumerate(others) if one.spec.name == tried.spec.name)
@@ -138,7 +136,7 @@ def _known_values(tried: Sequence[CalledTool]) -> Iterator[_KnownValue]:
     for place, one in enumerate(tried):
         found: dict[tuple[str, str], _KnownValue] = {}
         for name, value in (*one.arguments.items(), ("", one.answers[0])):
-            for leaf in islice(_named_leaves(name, value), MOST_KNOWN):
+            for leaf in islice(_named_leaves(name, value), _MOST_KNOWN):
                 if could_be_stated(str(leaf[1])):
                     found.setdefault((leaf[0], repr(leaf[1])), _KnownValue(place, one.source, *leaf))
         yield from found.values()

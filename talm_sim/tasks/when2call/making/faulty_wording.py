@@ -7,20 +7,6 @@ from collections.abc import Sequence
 
 from talm_sim.language.leaks import tokens
 
-__all__ = [
-    "asks",
-    "declines",
-    "find_confirmation",
-    "find_disclaimer",
-    "find_placeholder",
-    "find_request_for_details",
-    "find_tool_talk",
-    "find_vague_words",
-    "is_english",
-    "names_new_things",
-    "words",
-]
-
 _WORD = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
 _FUNCTION = re.compile(
     r"\b(?:the|an?|of|in|on|at|to|for|from|with|by|and|or|is|are|was|were|be|do|does|did|can|could|will|would|what|which|who|how|when|where|why"

@@ -35,22 +35,6 @@ from talm_sim.tasks.when2call.making.items import Item
 from talm_sim.tasks.when2call.making.splitting import mentions_value
 from talm_sim.types import Behaviour, Missing, MissingKind
 
-__all__ = [
-    "KINDS",
-    "LIMITS",
-    "NONE",
-    "OPTION_CHECKS",
-    "RULES_VERSION",
-    "Check",
-    "FaultKind",
-    "asks_for_given",
-    "differs",
-    "failures",
-    "judge_choices",
-    "judged_kinds",
-    "read_fault",
-]
-
 RULES_VERSION = 4
 """One more whenever a check, a fixed phrasing or the taking apart of a question changes: a generation that was begun keeps to one set."""
 

@@ -14,9 +14,7 @@ from talm_sim.tasks.when2call.making.sources import SourceQuestion, tool_text
 from talm_sim.tasks.when2call.published import row_of, scenario_of
 from talm_sim.types import Behaviour, Missing, ToolSpec
 
-__all__ = ["MANY", "Item", "is_kin", "rows_of", "tool_call_text", "without_tool"]
-
-VARIANTS = ("zero", "one", "many")
+_VARIANTS = ("zero", "one", "many")
 MANY = 4
 """Tools of a many-tool row, as far as the category has them."""
 _ORDER = (Behaviour.DIRECT, Behaviour.TOOL_CALL, Behaviour.REQUEST_FOR_INFO, Behaviour.CANNOT_ANSWER)
@@ -62,7 +60,7 @@ def tool_call_text(source: SourceQuestion) -> str:
     return json.dumps({"name": source.call.tool, "arguments": source.call.arguments}, ensure_ascii=False)
 
 
-def without_tool(tools: Sequence[ToolSpec], name: str) -> list[ToolSpec]:
+def _without_tool(tools: Sequence[ToolSpec], name: str) -> list[ToolSpec]:
     """Return what is shown of tools once the one that fits is removed, as in the published rows (When2Call, section 2.2)."""
     return [tool for tool in tools if tool.name != name]
 
@@ -103,10 +101,10 @@ def rows_of(
     together = [*others] if lacks else [source.spec, *others]
     draw.shuffle(together)
     shown: dict[str, list[ToolSpec]] = {"zero": [], "one": [source.spec], "many": together}
-    possible = [one for one in VARIANTS if (one != "zero" or out_of_reach) and (one != "many" or len(together) > 1)]
+    possible = [one for one in _VARIANTS if (one != "zero" or out_of_reach) and (one != "many" or len(together) > 1)]
     if item.removed:
         possible.remove("one")
-        shown["many"] = without_tool(together, source.spec.name)
+        shown["many"] = _without_tool(together, source.spec.name)
     for variant in possible if every else [possible[derive_seed(seed, source.id, item.gold.value, "tools shown") % len(possible)]]:
         tools = [tool_text(spec) for spec in shown[variant]]
         row: dict[str, Any] = {

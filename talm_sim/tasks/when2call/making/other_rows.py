@@ -14,8 +14,6 @@ from talm_sim.scenarios.making.outcome import DroppedSource
 from talm_sim.tasks.when2call.making.sources import SourceQuestion, tool_spec
 from talm_sim.types import GoldCall, JsonObject
 
-__all__ = ["is_other_row", "read_other_rows"]
-
 _BFCL, _XLAM = ("question", "function"), ("query", "answers", "tools")
 _ANSWERS = "possible_answer"
 """BFCL's folder of right calls, beside its files of questions."""

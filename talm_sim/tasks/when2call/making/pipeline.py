@@ -17,8 +17,6 @@ from talm_sim.tasks.when2call.making.splitting import mentions_value
 from talm_sim.tasks.when2call.making.writers import TOOL_USES, Writer
 from talm_sim.types import Behaviour, JsonObject, Missing, MissingKind
 
-__all__ = ["ItemOutcome", "make_items"]
-
 _WRITTEN = (Behaviour.DIRECT, Behaviour.REQUEST_FOR_INFO, Behaviour.CANNOT_ANSWER)
 """Behaviours whose option is written; the tool call is the gold call."""
 _GOLDS = (Behaviour.TOOL_CALL, Behaviour.REQUEST_FOR_INFO, Behaviour.CANNOT_ANSWER)

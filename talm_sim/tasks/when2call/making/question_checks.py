@@ -12,8 +12,6 @@ from talm_sim.tasks.when2call.making.items import Item
 from talm_sim.tasks.when2call.making.splitting import mentions_value
 from talm_sim.types import Behaviour
 
-__all__ = ["QUESTION_CHECKS", "question_checks"]
-
 _EXTRA_WORDS = 20
 """Words a rewritten question may have beyond its source."""
 _SAME = 0.75

@@ -20,8 +20,6 @@ from talm_sim.tasks.when2call.making.sources import SourceQuestion, tool_spec
 from talm_sim.tasks.when2call.published import read_rows, row_of
 from talm_sim.types import Behaviour, GoldCall, Missing, MissingKind
 
-__all__ = ["ItemReviewer", "alarms_of_row", "faults_of_row", "item_of"]
-
 _ANSWERS = (Behaviour.DIRECT, Behaviour.TOOL_CALL, Behaviour.REQUEST_FOR_INFO, Behaviour.CANNOT_ANSWER)
 _TEXTS = ("source", "item", "text_of", "check", "reason", "text", "question")
 _QUESTION = "question"

@@ -23,8 +23,6 @@ from talm_sim.tasks.when2call.making.sources import SourceQuestion
 from talm_sim.tasks.when2call.making.writers import tool_use_of_call
 from talm_sim.types import Behaviour, Fact, Missing
 
-__all__ = ["RuleWriter", "describe_parameter"]
-
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _FOLLOW_UPS = (
     "Could you tell me {what}?",

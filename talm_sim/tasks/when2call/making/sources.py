@@ -14,8 +14,6 @@ from talm_sim.scenarios.turns import fault_in_question
 from talm_sim.tasks.when2call.making.splitting import Split, find_lead, split_query, tidy_request
 from talm_sim.types import Behaviour, Choice, Fact, Facts, GoldCall, JsonObject, Missing, Scenario, ToolSpec
 
-__all__ = ["Removal", "SourceQuestion", "source_questions", "tool_spec", "tool_text"]
-
 
 @dataclass(frozen=True, slots=True)
 class Removal:

@@ -16,8 +16,6 @@ from talm_sim.language.leaks import mentions
 from talm_sim.language.question_words import content_stems
 from talm_sim.types import GoldCall, ToolSpec
 
-__all__ = ["Split", "find_lead", "mentions_value", "split_query", "tidy_request"]
-
 _OPENER = (
     r"(?:how|what|what's|which|when|where|who|whose|(?:at|on|by|in|to) (?:how|what|which)|tell me|give me|show me|name|list|find|look up"
     r"|count|convert|please|could you|can you|is|are|does|do|did|i'd like|i want|i need)"

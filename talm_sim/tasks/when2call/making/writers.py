@@ -20,9 +20,6 @@ from talm_sim.tasks.when2call.making.items import Item
 from talm_sim.tasks.when2call.making.sources import SourceQuestion, tool_text
 from talm_sim.types import Behaviour, Missing
 
-__all__ = ["TOOL_USES", "GenerateOptions", "ModelWriter", "Writer", "tool_use_of_call"]
-
-
 _TOOL_USE = "Who decides whether a request needs a tool: the model, or the gold call (which every request has)."
 _ORDER = ("model", "model_options", "tool_use", "labels", "prompts", "seed", "temperature", "top_p", "max_new_tokens", "attempts", "judge")
 """Of the settings, as the reports have them."""

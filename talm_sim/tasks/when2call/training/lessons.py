@@ -17,9 +17,6 @@ from talm_sim.types import Behaviour, Choice, Episode, JsonObject, Row, Scenario
 if TYPE_CHECKING:
     from talm_sim.models.base import TextModel
 
-__all__ = ["ChoiceLessons", "published_row"]
-
-
 CHOSEN_REWARD, REJECTED_REWARD = 1.0, 0.0
 """Of every preference row, for reward-aware preference optimization (section 3.3.2)."""
 

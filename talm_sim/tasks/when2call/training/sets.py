@@ -18,9 +18,6 @@ from talm_sim.training.lessons.damage import Damage, ValuePool, calls_in, damage
 from talm_sim.training.lessons.training_examples import Answer, Example, Kind, TrainingSet
 from talm_sim.types import Behaviour, Choice, JsonObject, Scenario
 
-__all__ = ["build_set", "draw_sample", "option_answer"]
-
-
 _KEYS = ("class", "tools")
 _MANY = 2
 """From so many tools on, their number counts as the same."""
@@ -71,7 +68,7 @@ def _shares(sizes: dict[int, int], number: int) -> dict[int, int]:
     return shares
 
 
-BALANCES: dict[str, dict[Behaviour, int]] = {
+_BALANCES: dict[str, dict[Behaviour, int]] = {
     "sft": {Behaviour.TOOL_CALL: 1, Behaviour.REQUEST_FOR_INFO: 1, Behaviour.CANNOT_ANSWER: 1},
     "preference": {Behaviour.TOOL_CALL: 3, Behaviour.REQUEST_FOR_INFO: 2, Behaviour.CANNOT_ANSWER: 2},
 }
@@ -166,7 +163,7 @@ def _draw_balanced(usable: Sequence[Scenario], kind: Kind, seed: int, balance: s
     if balance == "natural":
         kept = rng.sample(list(usable), limit)
     else:
-        shares = BALANCES[kind] if balance == "paper" else _CALLS_TO_REST
+        shares = _BALANCES[kind] if balance == "paper" else _CALLS_TO_REST
         classes = {gold: [one for one in usable if _choice(one).gold is gold] for gold in shares}
         empty = [gold.value for gold, members in classes.items() if not members]
         if empty:

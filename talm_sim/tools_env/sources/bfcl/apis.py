@@ -18,8 +18,6 @@ from talm_sim.tools_env.sources.registry import SourceKind
 from talm_sim.tools_env.sources.sandbox import SandboxSession, check_sandbox
 from talm_sim.types import JsonObject, ToolSpec
 
-__all__ = ["BFCL", "BOX", "CLASSES", "MPMATH", "BfclApis", "boxed_packages", "open_bfcl", "package_folder", "read_specs", "source_files"]
-
 CLASSES: Mapping[str, str] = {
     "GorillaFileSystem": "gorilla_file_system",
     "MathAPI": "math_api",
@@ -31,7 +29,7 @@ CLASSES: Mapping[str, str] = {
     "VehicleControlAPI": "vehicle_control",
 }
 """Each class to its module, whose name the file that describes it has as well."""
-MPMATH = "mpmath==1.3.0"
+_MPMATH = "mpmath==1.3.0"
 """What the package's classes need besides."""
 BOX = Path(__file__).with_name("box.py")
 _CODE = "eval_checker/multi_turn_eval/func_source_code"
@@ -62,7 +60,7 @@ def boxed_packages(package: Path) -> list[Path]:
     if spec is not None and spec.origin:
         beside = Path(spec.origin).parent
     if not beside.is_dir():
-        raise PrerequisiteError(f"the simulated APIs of bfcl_eval need mpmath, which is not installed: pip install {MPMATH}")
+        raise PrerequisiteError(f"the simulated APIs of bfcl_eval need mpmath, which is not installed: pip install {_MPMATH}")
     return [package, beside.resolve()]
 
 
@@ -174,7 +172,7 @@ class _Episode:
         await self._session.aclose()
 
 
-async def open_bfcl(request: SourceRequest) -> BfclApis:
+async def _open_bfcl(request: SourceRequest) -> BfclApis:
     """Read the functions of the package in a folder.
 
     Raises:
@@ -185,4 +183,4 @@ async def open_bfcl(request: SourceRequest) -> BfclApis:
     return source
 
 
-BFCL = SourceKind(open_bfcl)
+BFCL = SourceKind(_open_bfcl)

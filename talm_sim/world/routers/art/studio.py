@@ -9,8 +9,6 @@ from talm_sim.world.lookup import fold, not_found
 from talm_sim.world.stand_in import person_can
 from talm_sim.world.vendored import read_data
 
-__all__ = ["router"]
-
 router = APIRouter()
 
 MM_PER_INCH = 25.4

@@ -15,8 +15,6 @@ from talm_sim.world.stand_in import person_can, person_cannot
 if TYPE_CHECKING:
     from coloraide import Color
 
-__all__ = ["router"]
-
 router = APIRouter()
 
 HINT = "Give a CSS colour name such as goldenrod, or a hex code such as #daa520."

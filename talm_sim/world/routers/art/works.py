@@ -10,8 +10,6 @@ from talm_sim.world.lookup import fold, not_found
 from talm_sim.world.stand_in import person_cannot
 from talm_sim.world.vendored import read_data
 
-__all__ = ["router"]
-
 router = APIRouter()
 
 MOST_LISTED = 12

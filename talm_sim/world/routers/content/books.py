@@ -10,8 +10,6 @@ from talm_sim.world.lookup import fold, not_found
 from talm_sim.world.stand_in import person_can, person_cannot
 from talm_sim.world.vendored import read_data
 
-__all__ = ["router"]
-
 router = APIRouter(prefix="/books")
 
 BOOK = Path(description="English name of the book.", examples=["Jane Eyre"], min_length=1, max_length=120)
@@ -142,8 +140,7 @@ async def get_ebook_number(book: Annotated[str, BOOK]) -> Ebook:
 async def describe_isbn(
     isbn: Annotated[str, Path(description="ISBN of 10 or 13 digits, with or without hyphens.", examples=["9780140449136"], max_length=20)],
 ) -> Isbn:
-    from stdnum import isbn as numbers
-    from stdnum import numdb
+    from stdnum import isbn as numbers, numdb
     from stdnum.exceptions import ValidationError
 
     try:

@@ -10,8 +10,6 @@ from talm_sim.world.lookup import fold, not_found
 from talm_sim.world.stand_in import person_can
 from talm_sim.world.vendored import read_data
 
-__all__ = ["router"]
-
 router = APIRouter(prefix="/emoji")
 
 NAME = Path(description="English name of the emoji, or the emoji itself.", examples=["red heart"], min_length=1, max_length=80)

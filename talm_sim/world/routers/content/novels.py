@@ -9,8 +9,6 @@ from pydantic import BaseModel
 from talm_sim.world.stand_in import person_cannot
 from talm_sim.world.vendored import read_data
 
-__all__ = ["router"]
-
 router = APIRouter(prefix="/austen")
 
 Novel = Literal["Sense and Sensibility", "Pride and Prejudice", "Mansfield Park", "Emma", "Northanger Abbey", "Persuasion"]

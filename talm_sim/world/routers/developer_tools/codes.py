@@ -16,8 +16,6 @@ from talm_sim.world.lookup import not_found, several_fit
 from talm_sim.world.stand_in import person_can, person_cannot
 from talm_sim.world.zones import time_zone, time_zone_names
 
-__all__ = ["router"]
-
 router = APIRouter()
 
 CLOCK_TIME = r"^(19[789]|20\d)\d-\d\d-\d\dT\d\d:\d\d(:\d\d)?$"

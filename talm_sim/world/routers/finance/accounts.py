@@ -14,8 +14,6 @@ from pydantic import BaseModel
 from talm_sim.world.lookup import fold, not_found
 from talm_sim.world.stand_in import person_can, person_cannot
 
-__all__ = ["router"]
-
 router = APIRouter()
 
 PIECE = re.compile(r"(\d+)!([nac])")

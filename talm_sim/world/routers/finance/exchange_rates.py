@@ -11,8 +11,6 @@ from talm_sim.world.lookup import not_found
 from talm_sim.world.routers.finance.currencies import currencies_called
 from talm_sim.world.stand_in import person_cannot
 
-__all__ = ["router"]
-
 router = APIRouter()
 
 LONGEST_CLOSURE = 10

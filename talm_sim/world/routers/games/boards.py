@@ -11,8 +11,6 @@ from pydantic import BaseModel
 
 from talm_sim.world.stand_in import person_can, person_cannot
 
-__all__ = ["glicko_2", "router"]
-
 router = APIRouter()
 
 BOARD = 8

@@ -10,8 +10,6 @@ from talm_sim.world.routers.geo.places import Country, all_cities, cities_called
 from talm_sim.world.stand_in import person_can, person_cannot
 from talm_sim.world.zones import time_zone
 
-__all__ = ["router"]
-
 router = APIRouter()
 
 MOST_LISTED = 8

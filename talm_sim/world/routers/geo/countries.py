@@ -10,8 +10,6 @@ from talm_sim.world.lookup import fold, not_found
 from talm_sim.world.routers.geo.places import Country, countries_by_name, country_called
 from talm_sim.world.stand_in import person_can, person_cannot
 
-__all__ = ["router"]
-
 router = APIRouter()
 
 KOSOVO = frozenset({"KOS", "XKX"})

@@ -10,8 +10,6 @@ from talm_sim.world.lookup import fold, not_found
 if TYPE_CHECKING:
     from countryinfo.countryinfo import CountryInfoDict
 
-__all__ = ["City", "Country", "all_cities", "cities_called", "city_called", "countries_by_name", "country_called", "country_name"]
-
 COUNTRY_HINT = "Give its English name or its ISO code."
 CITY_HINT = "Only cities with more than 15,000 inhabitants are known; check spelling and country."
 Country = Annotated[str, Path(description="Country name in English, or its ISO code.", examples=["Vietnam"], min_length=2, max_length=60)]

@@ -11,8 +11,6 @@ from talm_sim.world.lookup import not_found
 from talm_sim.world.routers.geo.places import all_cities, city_called, country_name
 from talm_sim.world.stand_in import person_cannot
 
-__all__ = ["router"]
-
 router = APIRouter()
 
 POINTS = ("N", "NNE", "NE", "ENE", "E", "ESE", "SE", "SSE", "S", "SSW", "SW", "WSW", "W", "WNW", "NW", "NNW")

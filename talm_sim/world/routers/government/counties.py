@@ -11,8 +11,6 @@ from talm_sim.world.routers.government.united_states import state_row
 from talm_sim.world.stand_in import person_cannot
 from talm_sim.world.vendored import read_data
 
-__all__ = ["router"]
-
 router = APIRouter(prefix="/united-states")
 
 

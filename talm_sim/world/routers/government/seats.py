@@ -8,8 +8,6 @@ from pydantic import BaseModel
 
 from talm_sim.world.stand_in import person_cannot
 
-__all__ = ["router"]
-
 router = APIRouter(prefix="/seats")
 
 

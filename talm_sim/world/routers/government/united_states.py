@@ -10,8 +10,6 @@ from talm_sim.world.lookup import fold, not_found, several_fit
 from talm_sim.world.stand_in import person_can
 from talm_sim.world.vendored import read_data
 
-__all__ = ["STATE", "router", "state_row"]
-
 router = APIRouter(prefix="/united-states")
 
 STATE = Path(description="Name of a state of the United States, or its postal abbreviation.", examples=["Idaho"], min_length=2, max_length=30)

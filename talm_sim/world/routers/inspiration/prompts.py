@@ -11,8 +11,6 @@ from talm_sim.world.draws import draw
 from talm_sim.world.stand_in import person_can, person_cannot
 from talm_sim.world.vendored import read_data
 
-__all__ = ["router"]
-
 router = APIRouter()
 
 Day = Annotated[date, Path(description="The day, as YYYY-MM-DD.", examples=["2030-01-01"])]

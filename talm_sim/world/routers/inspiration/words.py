@@ -12,8 +12,6 @@ from talm_sim.world.lookup import fold, not_found, several_fit
 from talm_sim.world.stand_in import person_can, person_cannot
 from talm_sim.world.vendored import read_data
 
-__all__ = ["router"]
-
 router = APIRouter()
 
 Topic = Literal["character", "courage", "freedom", "friendship", "happiness", "hope", "love", "nature", "reading", "time", "wisdom", "work"]

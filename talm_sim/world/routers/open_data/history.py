@@ -8,8 +8,6 @@ from pydantic import BaseModel
 from talm_sim.world.stand_in import person_cannot
 from talm_sim.world.vendored import read_data
 
-__all__ = ["router"]
-
 router = APIRouter()
 
 CATEGORY = "open_data"

@@ -11,8 +11,6 @@ from talm_sim.world.routers.science.elements import ELEMENT_IN_PATH, Element, fi
 from talm_sim.world.stand_in import person_can, person_cannot
 from talm_sim.world.vendored import read_data
 
-__all__ = ["router"]
-
 router = APIRouter()
 
 MOST_RADII = 12

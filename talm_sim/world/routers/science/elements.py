@@ -12,8 +12,6 @@ from talm_sim.world.lookup import fold, not_found
 if TYPE_CHECKING:
     import molmass
 
-__all__ = ["ELEMENT_IN_PATH", "Element", "figures", "find_element"]
-
 ELEMENT_IN_PATH = Path(description="Symbol or English name of the element.", examples=["Au"], max_length=20)
 Element = Annotated[str, Query(description="Symbol or English name of the element.", examples=["Cs"], min_length=1, max_length=20)]
 

@@ -16,8 +16,6 @@ from talm_sim.world.vendored import read_data
 if TYPE_CHECKING:
     from particle import Particle
 
-__all__ = ["router"]
-
 router = APIRouter()
 
 COMMON_NAMES = {

@@ -10,8 +10,6 @@ from talm_sim.world.lookup import not_found
 from talm_sim.world.routers.science.elements import figures
 from talm_sim.world.stand_in import person_can
 
-__all__ = ["router"]
-
 router = APIRouter()
 
 UNIT = r"^[A-Za-z_]+( [A-Za-z_]+)*([\^][23])?(/[A-Za-z_]+([\^][23])?)?$"

@@ -11,8 +11,6 @@ from pydantic import BaseModel
 from talm_sim.world.lookup import fold, not_found
 from talm_sim.world.stand_in import person_can, person_cannot
 
-__all__ = ["router"]
-
 router = APIRouter()
 
 FIRST_YEAR, LAST_YEAR = 1900, 2100

@@ -10,8 +10,6 @@ from pydantic import BaseModel
 from talm_sim.world.stand_in import person_can, person_cannot
 from talm_sim.world.vendored import read_data
 
-__all__ = ["router"]
-
 router = APIRouter()
 
 COVERED = "The observations run from 2012-01-01 to 2015-12-31."

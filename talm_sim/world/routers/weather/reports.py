@@ -11,8 +11,6 @@ from pydantic import BaseModel
 from talm_sim.world.lookup import not_found
 from talm_sim.world.stand_in import person_can, person_cannot
 
-__all__ = ["router"]
-
 router = APIRouter()
 
 ANGLE = re.compile(r"(\d+)-(\d+)(?:-(\d+))?([NSEW])")

@@ -17,8 +17,6 @@ from talm_sim.world.zones import time_zone
 if TYPE_CHECKING:
     from astral import LocationInfo
 
-__all__ = ["router"]
-
 router = APIRouter()
 
 MISPLACED = {"al jubail", "avarua", "kingston", "nouakchott", "sana", "sana'a"}

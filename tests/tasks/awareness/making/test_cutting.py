@@ -3,8 +3,7 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.tasks.awareness.making.cutting import cut, find_unnatural
 from talm_sim.tasks.awareness.making.value_spellings import gives_value_away, spans_of

@@ -6,8 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.scenarios.making.prompts import load_writer_prompts
 from talm_sim.tasks.awareness.making.item_checks import check_manipulated

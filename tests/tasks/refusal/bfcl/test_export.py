@@ -14,8 +14,7 @@ import pytest
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks.open_job import Exported
-from talm_sim.tasks.refusal.bfcl import SINGLE_TURN as ALL
-from talm_sim.tasks.refusal.bfcl import load_bfcl
+from talm_sim.tasks.refusal.bfcl import SINGLE_TURN as ALL, load_bfcl
 from talm_sim.tasks.refusal.bfcl.export import export_bfcl
 from talm_sim.tasks.refusal.call_checks.calls_judge import tools_of
 from talm_sim.tasks.refusal.call_checks.official import load_official

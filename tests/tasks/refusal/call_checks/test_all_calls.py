@@ -4,8 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.tasks.refusal.call_checks import CallFault, check_calls
 from talm_sim.tasks.refusal.call_checks.calls_judge import read_source_calls

@@ -4,8 +4,7 @@ import json
 from random import Random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.reasoning import FIELDS, read_form
 from talm_sim.tasks.refusal.attempts.find_attempt import find_attempt

@@ -10,8 +10,6 @@ from typing import Any
 from talm_sim.models.formats import FORMATS, CallToWrite
 from tests.models.stand_in import StandIn
 
-__all__ = ["RIGHT", "TOUCH_A", "TOUCH_B", "Actor", "Calls", "Play", "acting"]
-
 Calls = list[tuple[str, dict[str, Any]]]
 TOUCH_A: Calls = [("touch", {"file_name": "a"})]
 TOUCH_B: Calls = [("touch", {"file_name": "b"}), ("ls", {})]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.tasks.talm.making.giveaways import choices_of, find_giveaway
 from talm_sim.types import ToolSpec

@@ -8,8 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from talm_sim.tasks.talm.making.check import check_scenarios
 from talm_sim.tasks.talm.making.drafts import CalledTool, Draft, draft_scenarios

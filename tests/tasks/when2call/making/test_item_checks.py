@@ -6,11 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from talm_sim.tasks.when2call.making import item_checks as checks
-from talm_sim.tasks.when2call.making import question_checks
+from talm_sim.tasks.when2call.making import item_checks as checks, question_checks
 from talm_sim.tasks.when2call.making.faulty_wording import find_placeholder
 from talm_sim.tasks.when2call.making.item_checks import OPTION_CHECKS, failures
 from talm_sim.tasks.when2call.making.items import Item

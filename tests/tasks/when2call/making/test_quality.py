@@ -8,8 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from talm_sim.cli import main
 from talm_sim.tasks.when2call.making.item_checks import KINDS, NONE, OPTION_CHECKS, FaultKind, failures, judge_choices, judged_kinds, read_fault
