@@ -21,4 +21,13 @@ if [ -z "${TMPDIR:-}" ] && folder=$(mktemp -d /dev/shm/talm-sim-tests.XXXXXX 2>/
 fi
 # Each process takes neighbours, which share what a module's fixtures made, and at the end what another one still has to do. There is one more than
 # there are cores, as many tests wait for a process that they started.
-.venv/bin/python -m pytest --quiet --numprocesses "$(($(getconf _NPROCESSORS_ONLN) + 1))" --dist worksteal "$@"
+processes=$(($(getconf _NPROCESSORS_ONLN) + 1))
+if [ $# -gt 0 ]; then
+    .venv/bin/python -m pytest --quiet --numprocesses "$processes" --dist worksteal "$@"
+    exit
+fi
+# Rewriting every assertion, in each process, takes as long as a tenth of the tests; what failed is run once more with them, alone.
+.venv/bin/python -m pytest --quiet --numprocesses "$processes" --dist worksteal --assert plain || {
+    echo "== what failed, once more, one test at a time"
+    .venv/bin/python -m pytest --quiet --last-failed --last-failed-no-failures none --numprocesses 0
+}

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import settings
 
 from talm_sim.world import process
+from tests.draws import few_draws as few_draws
 from tests.processor_time import ProcessorTime
 from tests.warm import warm_python
 

@@ -24,8 +24,12 @@ def items(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (out / "items.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
-def test_every_source_gives_one_row_of_every_class_and_categories_take_turns(items: list[dict[str, Any]]) -> None:
-    rows = SCRIPT["select"](items, 600)
+@pytest.fixture(scope="module")
+def rows(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return SCRIPT["select"](items, 600)  # type: ignore[no-any-return]
+
+
+def test_every_source_gives_one_row_of_every_class_and_categories_take_turns(items: list[dict[str, Any]], rows: list[dict[str, Any]]) -> None:
     sources = {name: {row["source_id"] for row in rows if row["correct_answer"] == name} for name in CLASSES}
     assert sources["tool_call"] == sources["request_for_info"]
     assert len(rows) == 3 * len(sources["tool_call"]) == 3 * len(sources["cannot_answer"]) >= 60
@@ -37,8 +41,7 @@ def test_every_source_gives_one_row_of_every_class_and_categories_take_turns(ite
     assert len({row["source_id"].split("-")[0] for row in few if row["correct_answer"] == "tool_call"}) == categories >= 8
 
 
-def test_no_tool_is_removed_whose_work_a_model_can_do(items: list[dict[str, Any]]) -> None:
-    rows = SCRIPT["select"](items, 600)
+def test_no_tool_is_removed_whose_work_a_model_can_do(rows: list[dict[str, Any]]) -> None:
     needed = {row["source_id"] for row in rows if json.loads(row["answers"]["tool_call"])["name"] not in SCRIPT["WITHOUT_A_TOOL"]}
     unable = {row["source_id"] for row in rows if row["correct_answer"] == "cannot_answer"}
     chosen = {row["source_id"] for row in rows if row["correct_answer"] == "tool_call"}
@@ -47,15 +50,14 @@ def test_no_tool_is_removed_whose_work_a_model_can_do(items: list[dict[str, Any]
     assert set(SCRIPT["WITHOUT_A_TOOL"]) | beside <= set(built_in_tools().specs)
 
 
-def test_the_form_of_what_is_packaged_tells_nothing_and_every_check_passes(items: list[dict[str, Any]]) -> None:
-    rows = SCRIPT["select"](items, 600)
+def test_the_form_of_what_is_packaged_tells_nothing_and_every_check_passes(items: list[dict[str, Any]], rows: list[dict[str, Any]]) -> None:
     assert SCRIPT["find_faults"](rows, 60) == []
     few = SCRIPT["select"](items, 30)
     assert f"{len(few)} items, fewer than 5000: give more scenarios, or --at-least" in SCRIPT["find_faults"](few, 5000)
 
 
-def test_what_form_tells_or_a_check_rejects_is_not_packaged(items: list[dict[str, Any]]) -> None:
-    rows = [json.loads(json.dumps(row)) for row in SCRIPT["select"](items, 600)]
+def test_what_form_tells_or_a_check_rejects_is_not_packaged(rows: list[dict[str, Any]]) -> None:
+    rows = [json.loads(json.dumps(row)) for row in rows]
     for row in rows:
         if row["correct_answer"] == "tool_call":
             row["answers"]["request_for_info"] = "What will you use my answer for?"

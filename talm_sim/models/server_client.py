@@ -57,7 +57,7 @@ class ServerClient(httpx2.AsyncBaseTransport):
         self._inner = inner
         self._model = model
         self._meter = current_meter.get()
-        self._opened: dict[str | None, httpx2.AsyncBaseTransport] = {}
+        self._opened: dict[tuple[str | None, bool], httpx2.AsyncBaseTransport] = {}
         self._environment = credentials_in_environment()
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -110,13 +110,14 @@ class ServerClient(httpx2.AsyncBaseTransport):
         proxy = proxies.get(url.scheme) or proxies.get("all")
         if proxy is not None and "://" not in proxy:
             proxy = f"http://{proxy}"
-        if proxy not in self._opened:
-            try:
-                self._opened[proxy] = httpx2.AsyncHTTPTransport(limits=_NO_LIMITS, proxy=proxy)
+        secure = "https" in (url.scheme, (proxy or "").partition(":")[0])
+        if (proxy, secure) not in self._opened:
+            try:  # reading the certificates takes longer than asking a server of this machine
+                self._opened[proxy, secure] = httpx2.AsyncHTTPTransport(verify=secure, limits=_NO_LIMITS, proxy=proxy)
             except (ValueError, ImportError, httpx2.InvalidURL):  # a scheme it does not know, or needs another package for
                 name = f"{url.scheme.upper()}_PROXY or ALL_PROXY"
                 raise PrerequisiteError(f"{name}: not the address of a proxy; write it like http://HOST:PORT, or unset it.") from None
-        return self._opened[proxy]
+        return self._opened[proxy, secure]
 
 
 class _CountedBody(httpx2.AsyncByteStream):

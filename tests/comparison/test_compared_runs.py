@@ -15,9 +15,6 @@ from talm_sim.comparison.compared_rows import COSTS, Side
 from talm_sim.comparison.divergences import find_divergences
 from talm_sim.errors import NotComparableError
 from talm_sim.types import Measure, Row
-from tests.runs.draws import few_draws
-
-__all__ = ["few_draws"]
 
 TASKS: dict[str, dict[str, Any]] = {
     "talm": {"limit": "6"},

@@ -9,9 +9,6 @@ import talm_sim
 from talm_sim.cli.report.comparison import comparison_lines
 from talm_sim.comparison.compare import SELECTED, Comparison
 from talm_sim.store.stored_run import StoredRun
-from tests.runs.draws import few_draws
-
-__all__ = ["few_draws"]
 
 SEEN = "a fault was seen"
 

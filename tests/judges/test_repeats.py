@@ -13,6 +13,8 @@ from talm_sim.judges.stats import share, wilson
 from talm_sim.types import Measure, Row
 from talm_sim.types.measures import Summary
 
+EVERY_DRAW = True
+
 
 def played(outcomes: Sequence[Sequence[bool | None]], bases: Sequence[str] = ()) -> list[Row]:
     """One scenario per entry, with what each of its epochs came to; None is an episode that is not scored."""

@@ -12,6 +12,8 @@ from hypothesis import given, settings, strategies as st
 from talm_sim.judges.stats import average_of_rates, bootstrap, mean_over, pool_rates, ratio_interval, share, share_of_counts, wilson
 from talm_sim.types import Rate, Row
 
+EVERY_DRAW = True
+
 
 @st.composite
 def shares(draw: st.DrawFn) -> tuple[int, int]:

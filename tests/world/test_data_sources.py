@@ -12,14 +12,12 @@ from talm_sim.world.data_sources import DATA, DataSource, list_sources
 from tests.in_process import direct_caller
 
 ROOT = Path(__file__).resolve().parents[2]
-CATEGORIES = sorted({spec.category for spec in direct_caller().specs.values()})
 
 
-@pytest.mark.parametrize("category", CATEGORIES)
-def test_every_category_names_its_sources(category: str) -> None:
-    sources = [one for one in list_sources() if one.category == category]
-    assert sources and all(one.licence and one.data for one in sources)
-    for one in sources:
+def test_every_category_names_its_sources() -> None:
+    assert {one.category for one in list_sources()} >= {spec.category for spec in direct_caller().specs.values()}
+    for one in list_sources():
+        assert one.licence and one.data, one
         if not one.files and one.name != "talm-sim":
             assert version(one.name) == one.version, one
 

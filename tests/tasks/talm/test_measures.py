@@ -4,7 +4,7 @@ import random
 from collections.abc import Mapping
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from talm_sim.tasks.talm.ask_scores import AskScores
 from talm_sim.tasks.talm.measures import HEADS, asking_of
@@ -349,6 +349,7 @@ def made_of(cases: Cases, human: str) -> Run:
     return run
 
 
+@settings(max_examples=30)
 @given(CASES, st.sampled_from(["none", "simulated"]), st.randoms(use_true_random=False))
 def test_every_number_is_that_of_the_rows_whatever_their_order(cases: Cases, human: str, shuffler: random.Random) -> None:
     view = made_of(cases, human).view()
