@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from talm_sim import RunConfig, run
-from talm_sim.runs.build import plan
+from talm_sim.runs.plan import plan
 from talm_sim.runs.resolve import configure
 from talm_sim.tasks.shared import Shared
 

@@ -51,7 +51,7 @@ class Gating:
             NotComparableError: It is not of the baseline's task or scenarios.
         """
         if self._gates:
-            from talm_sim.runs.build import plan
+            from talm_sim.runs.plan import plan
             from talm_sim.runs.resolve import configure
             from talm_sim.tasks.shared import Shared
 

@@ -10,7 +10,7 @@ From the lowest layer up:
 - `judging.py` lets the judges over the stored episodes
 - `make_scenarios.py` opens what a maker needs, and makes scenarios
 - `runner.py` runs one episode with its recordings in place
-- `build.py` opens a job, its judges' model and its runner
+- `plan.py` plans a run, and opens what the plan needs
 - `api.py` has the verbs: run, resume, judge
 - `forecast.py` says what a run would ask and cost
 - `ablation/` runs a grid of runs, `engines/` plays a run's shards elsewhere

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Callable, Collection, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine
 from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any, ParamSpec, TypeVar
 from talm_sim.common.garbage import rare_searches
 from talm_sim.common.interrupts import in_order, run_in_thread
 from talm_sim.config import RunConfig, Scope, Traffic
-from talm_sim.errors import PrerequisiteError, RefusedError, ToolsGoneError, did_you_mean, on_command_line
+from talm_sim.errors import PrerequisiteError, RefusedError, ToolsGoneError, did_you_mean
 from talm_sim.foreign.code import directory_kept
 from talm_sim.foreign.loop import is_foreign_loop, running_loop, use_foreign_loop
 from talm_sim.foreign.plugins import load_plugins
@@ -23,10 +23,10 @@ from talm_sim.judges.base import Pair
 from talm_sim.models.registry import has_traffic, in_process
 from talm_sim.runs.batch import Ask, run_batch
 from talm_sim.runs.budget import Spending, within_budget
-from talm_sim.runs.build import build, plan
-from talm_sim.runs.engines.run_shard import scenarios_of_shard, shard_facts
+from talm_sim.runs.engines.run_shard import shard_facts
 from talm_sim.runs.events import OnEvent, RunFinished, RunStarted, listening
 from talm_sim.runs.judging import Grader, check_judges, judge_run, open_grader
+from talm_sim.runs.plan import build, plan
 from talm_sim.runs.resolve import configure, override
 from talm_sim.runs.runner import Built, open_runner
 from talm_sim.runs.tool_sources import check_sources, move_tool_objects, resume_command
@@ -41,7 +41,7 @@ from talm_sim.store.tidy_tables import first_measure
 from talm_sim.tasks import AgentOptions, Job
 from talm_sim.tasks.acting.person_model import person_model
 from talm_sim.tasks.shared import Shared
-from talm_sim.types import Scenario, Summary, Termination
+from talm_sim.types import Summary, Termination
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -50,8 +50,6 @@ AGAIN = (Termination.INFRASTRUCTURE_ERROR.value,)
 """Terminations that `resume` tries again by default."""
 KEPT = "The run is kept; continue with:"
 """What precedes the command that continues a run, where its models or tools are gone."""
-MANY = 100_000
-"""A run of more episodes than this needs an explicit confirmation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,34 +108,19 @@ async def run_async(
     with in_python(), listening(on_event, progress) as listen:
         async with Shared() as shared:
             given = configure(config, options)
-            job, scenarios = plan(given, shared)
-            if (job.config.gate or job.config.baseline) and not on_command_line.get():
-                raise PrerequisiteError("gate: a run ends before its gates are checked; call talm_sim.check_gates(run, gates, baseline).")
+            planned = plan(given, shared)
             if not large:
-                shard = job.config.shard
-                check_size(job, scenarios if shard is None else scenarios_of_shard(scenarios, shard))
-            if job.config.on is not None:
+                planned.check_size()
+            if planned.job.config.on is not None:
                 from talm_sim.runs.engines.driver import run_elsewhere  # not at the top: most runs are played here
 
-                return await run_elsewhere(given.config, job, scenarios, listen, command=command)
-            with within_budget(job.config, listen) as spending:
-                async with build(job, scenarios, shared) as built:
+                return await run_elsewhere(given.config, *planned, listen, command=command)
+            with within_budget(planned.job.config, listen) as spending:
+                async with build(*planned, shared) as built:
                     return await start_run(built, Contact(listen, ask, wait, spending), command=command)
 
 
 run = blocking(run_async)
-
-
-def check_size(job: Job[Any], scenarios: Sequence[Scenario]) -> None:
-    """Refuse a run of very many episodes, which is a slip more often than meant, before anything is made for each.
-
-    Raises:
-        PrerequisiteError: It would have more than `MANY`.
-    """
-    epochs = job.config.epochs
-    episodes = len(scenarios) * epochs
-    if episodes > MANY:
-        raise PrerequisiteError(f"--epochs {epochs}: this would be a run of {episodes:,} episodes; choose fewer, or in Python pass large=True.")
 
 
 async def start_run(built: Built, contact: Contact, *, command: str = "") -> StoredRun:

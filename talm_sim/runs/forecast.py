@@ -20,9 +20,9 @@ from talm_sim.models.registry import has_traffic, in_process
 from talm_sim.recordings import CassetteLibrary
 from talm_sim.runs.api import run_to_completion
 from talm_sim.runs.budget import Spending
-from talm_sim.runs.build import build, plan
 from talm_sim.runs.engines.run_shard import scenarios_of_shard
 from talm_sim.runs.events import ignore_events
+from talm_sim.runs.plan import build, plan
 from talm_sim.runs.prices import Price, price_of
 from talm_sim.runs.resolve import configure
 from talm_sim.tasks import Job, Recorded

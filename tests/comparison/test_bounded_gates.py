@@ -13,7 +13,7 @@ from talm_sim.common.gate import read_gate
 from talm_sim.comparison.bounded_gates import check_names, find_measures, planned_summaries
 from talm_sim.comparison.gate_set import Gates
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs.build import plan
+from talm_sim.runs.plan import plan
 from talm_sim.runs.resolve import configure
 from talm_sim.tasks import Job
 from talm_sim.tasks.shared import Shared

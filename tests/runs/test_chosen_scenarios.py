@@ -9,7 +9,7 @@ import pytest
 
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs.build import plan
+from talm_sim.runs.plan import plan
 from talm_sim.runs.resolve import configure
 from talm_sim.tasks import job_of
 from talm_sim.tasks.keys import recording_key

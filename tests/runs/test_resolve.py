@@ -9,7 +9,7 @@ import pytest
 from talm_sim.config import RunConfig, Scope, Traffic
 from talm_sim.errors import PrerequisiteError
 from talm_sim.recordings import CassetteLibrary
-from talm_sim.runs.build import settle_automatic
+from talm_sim.runs.plan import settle_automatic
 from talm_sim.runs.resolve import check_environment, configure, load_config, override
 from talm_sim.tasks import Job, Recorded, find_task, job_of
 from talm_sim.types import ToolSpec

@@ -40,7 +40,7 @@ def show(*, as_json: bool, **options: Any) -> None:
     is chosen automatically from what is recorded.
     """
     from talm_sim.config import RunConfig
-    from talm_sim.runs.build import plan
+    from talm_sim.runs.plan import plan
     from talm_sim.runs.resolve import configure, read_config
     from talm_sim.tasks.judge_names import judge_names
     from talm_sim.tasks.shared import Shared

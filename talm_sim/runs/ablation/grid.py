@@ -15,8 +15,8 @@ from talm_sim.common.toml_files import read_toml
 from talm_sim.common.typed_options import split_options
 from talm_sim.config import RunConfig, Scope
 from talm_sim.errors import PrerequisiteError, did_you_mean
-from talm_sim.runs.api import AGAIN, check_size
-from talm_sim.runs.build import plan
+from talm_sim.runs.api import AGAIN
+from talm_sim.runs.plan import plan
 from talm_sim.runs.resolve import configure, refuse_unknown
 from talm_sim.store.files.manifest import dataset_digest
 from talm_sim.store.stored_run import StoredRun
@@ -108,7 +108,7 @@ def plan_cell(first: Job[Any], values: Mapping[str, Any], name: str, shared: Sha
         PrerequisiteError: A value is wrong, or something that the run needs does not exist.
     """
     job = configure(first.config, {field: _as_value(first, field, value) for field, value in values.items()})
-    job, scenarios = plan(job, shared)
+    job, scenarios = planned = plan(job, shared)
     generation = job.values(Scope.GENERATION) | {"prompts": recording_key(job)}
     content = {  # the dataset names the scenarios
         "generation": {name: value for name, value in generation.items() if name not in {"scenario", "category", "shard"}},
@@ -117,7 +117,7 @@ def plan_cell(first: Job[Any], values: Mapping[str, Any], name: str, shared: Sha
     job = job.having(run_id=f"{name}-{digest({**content, 'scoring': job.values(Scope.SCORING)})}")
     path = job.config.run_dir / str(job.config.run_id)
     if not (large or path.exists()):
-        check_size(job, scenarios)
+        planned.check_size()
     return PlannedCell(values, job, scenarios, path, digest(content))
 
 

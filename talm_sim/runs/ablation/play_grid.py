@@ -13,9 +13,9 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.ablation.grid import PlannedCell, combine, is_whole, naming_cell, plan_cell, table_values
 from talm_sim.runs.api import Contact, blocking, resume_with, start_run
 from talm_sim.runs.budget import Spending, within_budget
-from talm_sim.runs.build import build
 from talm_sim.runs.engines.driver import run_elsewhere
 from talm_sim.runs.events import OnEvent, listening
+from talm_sim.runs.plan import build
 from talm_sim.runs.resolve import configure
 from talm_sim.runs.runner import Built
 from talm_sim.store.python_words import phrase_errors_for_python

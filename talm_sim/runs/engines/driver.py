@@ -17,11 +17,11 @@ from talm_sim.common.budgets import Budget, divide_budget, read_budget
 from talm_sim.config import RunConfig, Scope
 from talm_sim.errors import OutOfBudgetError, PrerequisiteError, line_to_copy
 from talm_sim.models.registry import has_traffic, in_process
-from talm_sim.runs.build import plan
 from talm_sim.runs.engines.base import Engine, Order, Played, open_engine, read_on
 from talm_sim.runs.engines.engine_checks import modules_to_load
 from talm_sim.runs.engines.merge_shards import merge_shards
 from talm_sim.runs.events import BudgetSpent, OnEvent, PartSpent, RunFinished, RunStarted, ShardsProgress
+from talm_sim.runs.plan import plan
 from talm_sim.runs.resolve import configure, override
 from talm_sim.store.files.manifest import dataset_digest
 from talm_sim.store.kept_shards import KeptShards, ShardPlan, keep_shards, read_plan

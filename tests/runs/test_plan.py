@@ -16,7 +16,7 @@ from talm_sim.models import registry
 from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.models.request import ModelRequest
 from talm_sim.runs.api import resume, run
-from talm_sim.runs.build import build
+from talm_sim.runs.plan import build
 from talm_sim.runs.runner import Built, open_runner
 from talm_sim.store.desk import answer
 from talm_sim.store.files.store import RunStore

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from talm_sim.agent.checkpoints import memory_saver
 from talm_sim.config import RunConfig, Traffic
-from talm_sim.errors import NotRecordedError, PrerequisiteError, did_you_mean, format_names, line_to_copy, suggest_nearest
+from talm_sim.errors import NotRecordedError, PrerequisiteError, did_you_mean, format_names, line_to_copy, on_command_line, suggest_nearest
 from talm_sim.models.registry import has_traffic, in_process
 from talm_sim.recordings import model_folder
 from talm_sim.runs.engines.engine_checks import check_elsewhere
-from talm_sim.runs.engines.run_shard import check_shard, cut_scenarios
+from talm_sim.runs.engines.run_shard import check_shard, cut_scenarios, scenarios_of_shard
 from talm_sim.runs.judging import check_judges, open_grader
 from talm_sim.runs.resolve import RECORDINGS
 from talm_sim.runs.runner import Built, Runner
@@ -24,15 +24,38 @@ from talm_sim.tasks.keys import are_alike, differences, has_earlier_schedule, re
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import Episode, Scenario, Termination
 
+_MANY = 100_000
+"""A run of more episodes than this needs an explicit confirmation."""
 
-def plan(job: Job[Any], shared: Shared) -> tuple[Job[Any], list[Scenario]]:
+
+class Plan(NamedTuple):
+    """A run of which every value is decided, and nothing is opened."""
+
+    job: Job[Any]
+    scenarios: list[Scenario]
+    """What is run, in order; of a shard, the whole it is cut from, so that all shards decide alike."""
+
+    def check_size(self) -> None:
+        """Refuse a run of very many episodes, which is a slip more often than meant, before anything is made for each.
+
+        Raises:
+            PrerequisiteError: It would have more than `_MANY`.
+        """
+        config = self.job.config
+        scenarios = self.scenarios if config.shard is None else scenarios_of_shard(self.scenarios, config.shard)
+        if (episodes := len(scenarios) * config.epochs) > _MANY:
+            wanted = f"--epochs {config.epochs}: this would be a run of {episodes:,} episodes"
+            raise PrerequisiteError(f"{wanted}; choose fewer, or in Python pass large=True.")
+
+
+def plan(job: Job[Any], shared: Shared) -> Plan:
     """Read the scenarios, decide every automatic value that needs no model, and see that the judges are there.
-
-    Of a shard, they are those of the whole, so that all shards decide alike.
 
     Raises:
         PrerequisiteError: A scenario, judge, wording or recording it needs is not there.
     """
+    if (job.config.gate or job.config.baseline) and not on_command_line.get():
+        raise PrerequisiteError("gate: a run ends before its gates are checked; call talm_sim.check_gates(run, gates, baseline).")
     if job.config.shard is not None:
         check_shard(job)
     if job.config.on is not None:
@@ -43,7 +66,7 @@ def plan(job: Job[Any], shared: Shared) -> tuple[Job[Any], list[Scenario]]:
     _check_cassettes(job.config)
     without_tools = frozenset(first) - {scenario.group for scenario in scenarios if scenario.tools}
     job = settle_automatic(job, Recorded(shared.library(job.config.cassettes, job.task.recorded_in), first, known, without_tools))
-    return check_judges(job), scenarios
+    return Plan(check_judges(job), scenarios)
 
 
 def settle_automatic(job: Job[Any], recorded: Recorded) -> Job[Any]:
