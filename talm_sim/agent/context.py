@@ -64,7 +64,7 @@ class EpisodeContext:
         return any(tool.name == FINISH for tool in self.offered)
 
     def answer_in(self, turn: ModelTurn) -> str | None:
-        """The answer that a turn gives to the user; None where it gives none."""
+        """Return the answer that a turn gives to the user; None if it gives none."""
         if self.finishes:
             return turn.final_answer
         return None if turn.tool_calls or turn.unparsable_calls else turn.text

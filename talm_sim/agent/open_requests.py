@@ -74,7 +74,7 @@ class OpenRequests:
 
 
 def is_elicited(interrupt_id: str) -> bool:
-    """Whether an id is that of a form that a tool asks to be filled in while a call of it runs."""
+    """Return whether an id is that of a form that a tool asks for during a call."""
     return interrupt_id.startswith(_ELICITED)
 
 

@@ -33,6 +33,6 @@ def rare_searches(first: int = _RARE[0]) -> Iterator[None]:
 
 
 def _end_the_first(_phase: str, _info: dict[str, int]) -> None:
-    """Called at the first search: the next ones come as in every block."""
+    """Restore the thresholds at the first search, so that the next ones come as in every block."""
     gc.callbacks.remove(_end_the_first)
     gc.set_threshold(*_RARE)

@@ -48,7 +48,7 @@ def function_key(category: object, tool: object, function: object) -> FunctionKe
 
 
 def function_names(keys: Iterable[FunctionKey]) -> dict[FunctionKey, str]:
-    """Names of tools: a function's own, where several have that `<tool>_<function>`, and where they still do `<category>_<tool>_<function>`."""
+    """Name each tool: by its function; if several share that, `<tool>_<function>`; if they still do, `<category>_<tool>_<function>`."""
     names = {key: key[2] for key in keys}
     for parts in (2, 3):
         count = Counter(names.values())

@@ -64,7 +64,7 @@ class CurrentWork:
     give_up: Callable[[], None]
 
     def is_of(self, work: Work) -> bool:
-        """Whether it is, or may be, part of some work."""
+        """Return whether it is, or may be, part of some work."""
         return self.work is None or self.work.is_part_of(work)
 
 

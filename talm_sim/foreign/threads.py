@@ -36,7 +36,7 @@ class Work:
         self.task: asyncio.Task[Any] | None = None
 
     def is_part_of(self, other: Work) -> bool:
-        """Whether it is that work, or was begun within it, for example by a run that an agent starts."""
+        """Return whether it is that work, or began within it, for example in a run that an agent starts."""
         return self is other or (self._outer is not None and self._outer.is_part_of(other))
 
     def place(self) -> str:

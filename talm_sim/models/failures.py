@@ -64,7 +64,7 @@ def provider_failure(name: str, error: Exception, hide: Hider) -> ProviderError:
 
 
 def is_overflow(failure: Failure) -> bool:
-    """Whether the conversation was longer than the model's context."""
+    """Return whether the conversation was longer than the model's context."""
     found = _OVERFLOW.search(failure.code) or _OVERFLOW.search(failure.message)
     return found is not None and not failure.retryable
 

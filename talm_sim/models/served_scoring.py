@@ -43,7 +43,7 @@ class ScoringChat(OpenAIChat):
         return self._last(logprobs, own)
 
     async def _echo(self, text: str) -> tuple[list[str], list[float | None]]:
-        """The tokens of a text and their log-probabilities; the first token has none.
+        """Return the tokens of a text with their log-probabilities; the first token has none.
 
         Raises:
             RefusedError: The server gives none, and has given none before.
@@ -135,7 +135,7 @@ def load_tokenizer(name: str, folder: str) -> Any:
 
 
 def _echoed(answer: dict[str, Any], text: str) -> tuple[list[str], list[float | None]] | None:
-    """What was sent, in tokens, with their log-probabilities; None where the answer does not give them."""
+    """Return the tokens that were sent, with their log-probabilities; None if the answer does not give them."""
     choice = choice_of(answer)
     logprobs = choice.get("logprobs")
     said = choice.get("text")

@@ -53,7 +53,7 @@ class Archive:
                 raise PrerequisiteError(f"{path}: names a file outside its folder ('{name}'); do not trust it.")
 
     def names(self) -> list[str]:
-        """Names of the files inside, without the index; none of them leads out of the folder that it is unpacked to."""
+        """Return the names of the files inside, without the index; none of them leads out of the folder that it is unpacked to."""
         return sorted(self._digests)
 
     def read(self, name: str) -> bytes | None:

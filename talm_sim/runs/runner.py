@@ -190,7 +190,7 @@ async def _reconcile(store: RunStore, saver: BaseCheckpointSaver[Any], graph: An
 
 
 async def _is_sound(graph: Any, thread: str) -> bool:
-    """Whether a graph can continue from a checkpoint."""
+    """Return whether a graph can continue from a checkpoint."""
     try:
         await graph.aget_state({"configurable": {"thread_id": thread}})
     except Exception:  # a damaged checkpoint breaks in as many ways as there are libraries that read it

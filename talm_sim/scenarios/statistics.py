@@ -112,7 +112,7 @@ def _turns(scenario: Scenario) -> Iterator[str]:
 
 
 def _length(tool: str) -> int:
-    """Characters of an API as its source writes it; as it is shown, where it is not in a form that can be told."""
+    """Count the characters of an API as its source writes it; as it is shown, if it is not in a form that can be told."""
     try:
         spec = spec_of(tool)
     except ValueError:

@@ -71,7 +71,7 @@ class Pattern:
         return _engine_of(self._written)
 
     def found_in(self, text: str) -> bool:
-        """Whether some part of a text matches.
+        """Return whether some part of a text matches.
 
         Raises:
             NotMatched: The text is longer than is searched, or the engine cannot take the pattern.

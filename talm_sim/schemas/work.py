@@ -85,5 +85,5 @@ def limit_work(steps: float = STEPS) -> Iterator[Work]:
 
 
 def current_work() -> Work:
-    """The work of the check that is going on."""
+    """Return the work of the check that is going on."""
     return _work.get()

@@ -106,7 +106,7 @@ class Desk:
         return next(read_questions(self.reading, [key]), None)
 
     def is_open(self, key: Key) -> bool:
-        """Whether an episode still waits for this question's answer."""
+        """Return whether an episode still waits for this question's answer."""
         return self.reading.execute(f"SELECT 1 FROM questions WHERE current = 1 AND {THIS_QUESTION}", key).fetchone() is not None
 
     def answer_to(self, key: Key) -> FiledAnswer | None:

@@ -61,7 +61,7 @@ class KeptShards:
         return self.place / f"shard-{number}-of-{self.of}"
 
     def is_done(self, number: int) -> bool:
-        """Whether a shard is there, whole and judged."""
+        """Return whether a shard is there, whole and judged."""
         with contextlib.suppress(PrerequisiteError):
             stored = StoredRun(self.path(number))
             if stored.finished == self.sizes[number] and stored.closed and stored.owner is None and stored.judged and not stored.unjudged:

@@ -97,7 +97,7 @@ class Lab:
             )
 
     def _judge(self, question: Callable[[Model, str, str, str], Awaitable[bool]]) -> Admitted:
-        """A question to the judge model, as a test asks it."""
+        """Return a function that puts a question to the judge model, as a test asks it."""
 
         async def ask(query: str, calls: str, answer: str) -> bool:
             async with Shared() as shared:

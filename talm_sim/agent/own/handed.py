@@ -41,7 +41,7 @@ class HandedTool(BaseTool):
         return await _call_tool(self._session, self.name, input)
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """The same, from a thread without an event loop."""
+        """Call the tool as `ainvoke` does, from a thread without an event loop."""
         return self._session.wait_for(_call_tool(self._session, self.name, input))
 
     async def arun(self, tool_input: Any, *args: Any, tool_call_id: str | None = None, **kwargs: Any) -> Any:
@@ -49,7 +49,7 @@ class HandedTool(BaseTool):
         return await _call_tool(self._session, self.name, tool_input, tool_call_id)
 
     def run(self, tool_input: Any, *args: Any, tool_call_id: str | None = None, **kwargs: Any) -> Any:
-        """The same, from a thread without an event loop."""
+        """Call the tool as `arun` does, from a thread without an event loop."""
         return self._session.wait_for(_call_tool(self._session, self.name, tool_input, tool_call_id))
 
     def _run(self, *args: Any, **kwargs: Any) -> Any:

@@ -47,5 +47,5 @@ async def read_words(lines: LineSource, prompt: str, *, remember: bool = True, k
 
 
 def is_command(words: str) -> bool:
-    """Whether a line is a command: it begins with one slash."""
+    """Return whether a line is a command: it begins with one slash."""
     return words.startswith("/") and not words.startswith("//")

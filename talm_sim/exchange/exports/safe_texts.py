@@ -27,7 +27,7 @@ class Cleaner:
         return hidden if hidden.isascii() else hidden.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
     def value(self, value: Any) -> Any:
-        """Do so in all texts of a value, the keys of objects included."""
+        """Clean all texts of a value, the keys of objects included."""
         return map_texts(value, self.text)
 
 

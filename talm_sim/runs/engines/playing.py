@@ -84,7 +84,7 @@ def play_shard(order: Order) -> Played:
 
 
 def _is_shared(order: Order) -> bool:
-    """Whether this machine sees the directory of the command."""
+    """Return whether this machine sees the directory of the command."""
     try:
         return (Path(order.place) / MARKER).read_text(encoding="ascii") == order.token
     except (OSError, ValueError):

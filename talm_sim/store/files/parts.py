@@ -51,7 +51,7 @@ class MergedShard(FrozenModel):
 
 
 def keep_shard(conn: sqlite3.Connection, shard: ShardFacts) -> None:
-    """Within a transaction: keep what a shard says of the whole.
+    """Keep what a shard says of the whole, within a transaction.
 
     Raises:
         PrerequisiteError: It is larger than a run keeps.

@@ -74,7 +74,7 @@ class Recoverer(AgentPolicy):
         return f"ask{self._mark}-{tool}"
 
     def _may_know(self, tool: str, offered: Mapping[str, ToolSpec]) -> bool:
-        """Whether a person may know what a tool would say; of a tool out of sight only a question can tell."""
+        """Return whether a person may know what a tool would say; for a tool out of sight only a question can tell."""
         known = any(one.kind is MissingKind.TOOL and one.name == tool and one.human_answer is not None for one in self._missing)
         return known or tool not in offered or offered[tool].human_replaceable
 

@@ -74,7 +74,7 @@ def _key(scenario: Scenario, tool: str, arguments: JsonObject) -> tuple[str, str
 
 
 def _results(pool: Sequence[Scenario]) -> dict[tuple[str, str, str], set[str]]:
-    """What the calls within the conversations returned, by data set, tool and arguments."""
+    """Return the results of the calls within the conversations, by data set, tool and arguments."""
     found: dict[tuple[str, str, str], set[str]] = {}
     for scenario in pool:
         said = dialogue(scenario)

@@ -223,7 +223,7 @@ class ManipulationMaker(Maker[ManipulateOptions, Original, ManipulationOutcome])
         ]
 
     def notes(self, report: Mapping[str, Any]) -> list[str]:
-        """Why scenarios were skipped, what could not be used, and the licence of what was made."""
+        """Report why scenarios were skipped, what could not be used, and the licence of what was made."""
         unusable, manipulated = report["sources"]["not_usable"], report["sources"]["manipulated"]
         left = [f"{manipulated:,} manipulated rows of the source left out: only originals are manipulated"] if manipulated else []
         more = [f"... and {len(unusable) - _TOLD:,} more; the report has them"] if len(unusable) > _TOLD else []

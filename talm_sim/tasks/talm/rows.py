@@ -49,7 +49,7 @@ class _VerdictTable:
             self._values.setdefault(verdict.judge, {})[verdict.episode_id] = verdict
 
     def tied(self, episode: str) -> bool | None:
-        """Whether an imported answer without tools was as good as the one with tools; None where it was not compared."""
+        """Return whether an imported answer without tools was as good as the one with tools; None if it was not compared."""
         verdict = self._values.get("published-preference", {}).get(episode)
         return None if verdict is None else verdict.explanation == TIE
 

@@ -190,7 +190,7 @@ class Perturbation(ABC):
         return tool, arguments
 
     def concerns(self, call: Call) -> bool:
-        """Whether a call of its tool concerns it. Other calls are not counted as armed, and no chance is drawn for them."""
+        """Return whether it acts on a call of its tool. Other calls are not counted as armed, and no chance is drawn for them."""
         return True
 
     async def before(self, call: Call) -> Outcome | None:

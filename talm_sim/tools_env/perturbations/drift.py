@@ -160,7 +160,7 @@ class RenamedArgument(Perturbation):
         return tool, {old if name == new else name: value for name, value in arguments.items()}
 
     def concerns(self, call: Call) -> bool:
-        """Whether the call has the argument."""
+        """Return whether the call has the argument."""
         return not self._renamed(call.spec)[0] or self._renamed(call.spec)[0] in call.arguments
 
     async def before(self, call: Call) -> Outcome | None:

@@ -164,7 +164,7 @@ def _messages(rows: Sequence[JsonObject]) -> list[dict[str, Any]]:
 
 
 def _success(result: Any) -> str | None:
-    """What a call returned; None where it failed, or nothing is told."""
+    """Return the result of a call; None if it failed, or nothing is told."""
     return None if not isinstance(result, dict) or result.get("exception") or result.get("output") is None else _result(result)
 
 

@@ -89,7 +89,7 @@ def _from_bfcl(row: Mapping[str, Any], answers: Mapping[str, Any], where: str) -
 
 
 def _may_be_absent(values: Any) -> bool:
-    """BFCL lists "" among the values of an argument that may be left out."""
+    """Return whether an argument may be left out: BFCL then lists "" among its values."""
     return isinstance(values, list) and (not values or values[0] == "")
 
 
