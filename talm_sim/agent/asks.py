@@ -1,4 +1,4 @@
-"""What an episode puts to its person: numbered, held to the run's limits, and continued with the answers."""
+"""The questions of one episode to its person: numbered, held to the run's limits, and continued with the answers."""
 
 from __future__ import annotations
 

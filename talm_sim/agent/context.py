@@ -1,4 +1,4 @@
-"""What the nodes of every graph receive, and how a foreseen failure ends an episode."""
+"""The context that the nodes of every graph receive, and the way a foreseen failure ends an episode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which faults an agent met: whether what they changed was in a prompt that was sent."""
+"""Find the faults that an agent met: the changed text must be in a prompt that was sent."""
 
 from __future__ import annotations
 

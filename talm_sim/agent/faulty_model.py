@@ -1,4 +1,4 @@
-"""The agent's model with the faults that perturbations inject into its answers: above its recording, after its retries."""
+"""The agent's model with injected faults in its answers: above its recording, after its retries."""
 
 from __future__ import annotations
 

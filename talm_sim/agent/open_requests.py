@@ -1,4 +1,4 @@
-"""What an episode that is under way has put to a person, as long as nobody has answered it."""
+"""Requests to a person that an episode under way still waits on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The wording for an agent, and its replacement by the user's."""
+"""The prompts for an agent, and their replacement by the user's."""
 
 from __future__ import annotations
 

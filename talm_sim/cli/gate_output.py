@@ -1,4 +1,4 @@
-"""The gates of a command, and the files that a CI server reads: checked before anything runs, printed and written at the end."""
+"""The gates of a command and the files that a CI server reads: checked before anything runs, printed and written at the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search for garbage rarely: a run makes very many objects that refer to each other, and frees nearly all of them without a search."""
+"""Collect garbage rarely: a run makes very many objects that refer to each other, and frees nearly all of them without a search."""
 
 from __future__ import annotations
 

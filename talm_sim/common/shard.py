@@ -1,4 +1,4 @@
-"""A run in parts: which one of several equal parts is played, as it is written (`2/16`), and what falls into it."""
+"""Split a run into equal parts: read which one is played, as it is written (`2/16`), and find the part that a name falls into."""
 
 from __future__ import annotations
 

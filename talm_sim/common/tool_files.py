@@ -1,4 +1,4 @@
-"""How ToolBench and Fail-TaLMs write tools down: the functions of a JSON file's `api_list`."""
+"""Read tool files of ToolBench and Fail-TaLMs: the functions of a JSON file's `api_list`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gates with a bound: what a run's measures must reach. Every gate is checked, and one without a value is missed."""
+"""Check gates with a bound that a run's measures must reach. Every gate is checked, and one without a value is missed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two runs side by side: for each measure the difference over the same scenarios, its interval and its test, and what flipped."""
+"""Compare two runs: for each measure the difference over the same scenarios, its interval and its test, and the scenarios that flipped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pairs of scenarios, and the difference of one measure over them: its value, its interval and its test."""
+"""Compute the difference of one measure over pairs of scenarios: its value, its interval and its test."""
 
 from __future__ import annotations
 

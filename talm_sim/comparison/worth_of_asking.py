@@ -1,4 +1,4 @@
-"""What asking is worth: success lost where something must be asked for, and success gained per question to a person."""
+"""Measure what asking is worth: success lost where something must be asked for, and success gained per question to a person."""
 
 from __future__ import annotations
 

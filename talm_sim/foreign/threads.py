@@ -1,4 +1,4 @@
-"""Call code that may never return, each call in a thread that nothing waits for at the end; know whose code it is, and where it is."""
+"""Call code that may never return, each call in a thread that nothing waits for at the end; find whose code it is, and where it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The base of judges: a judge is a class that declares what it measures and what it needs, and says what an episode was worth."""
+"""The base class of judges, each of which declares what it measures and needs, and says what an episode was worth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What rests on a fault: the required facts behind the struck calls, and the values that were injected in their place."""
+"""Find what depends on a fault: the required facts behind the struck calls, and the values that were injected in their place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent did with a fault: one label for each fault of an episode, the first that holds in the order of `FaultLabel`.
+"""Label what an agent did with each fault of an episode; the first label that holds wins, in the order of `FaultLabel`.
 
 Labels that other laboratories of faults have, too, bear their names (recovered, told, propagated), so that rows can be compared.
 """

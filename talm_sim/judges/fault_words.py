@@ -1,4 +1,4 @@
-"""What the words of an answer say of a fault: what failed is named, success is claimed, the answer ends in a question, or it declines."""
+"""Read what an answer says of a fault: it names what failed, claims success, ends in a question, or declines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Instructions for the built-in judges' model, and how any judge's model is shown an episode; the label that its answer begins with."""
+"""The instructions for the built-in judges' model, an episode as any judge's model is shown it, and the label that its answer begins with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent did after a person had refused something: one label for each refusal of an episode, decided from its calls."""
+"""Label what an agent did after each refusal by a person, decided from the calls of the episode."""
 
 from __future__ import annotations
 

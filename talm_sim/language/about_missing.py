@@ -1,4 +1,4 @@
-"""Is a question about the thing that is missing? One rule for the simulated person, who answers only then, and for the judge of questions.
+"""Decide whether a question is about the thing that is missing: one rule for the simulated person and for the judge of questions.
 
 The rule takes what a question asks *for*: the words after "which", "what" or "please provide", up to the next preposition; where a question
 has none of these, all its words. It compares them with the words of the missing thing: its name, its value, the text taken out of the query,

@@ -1,4 +1,4 @@
-"""The values that say which thing a call is about, and whether another call has them too, wherever it puts them."""
+"""Find the values that identify what a call is about, and whether another call has them too, wherever it puts them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a text gives away: whether it mentions a value, and whether a query still lets a removed value be guessed."""
+"""Find what a text gives away: whether it mentions a value, and whether a query still lets a removed value be guessed."""
 
 from __future__ import annotations
 

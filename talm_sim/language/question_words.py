@@ -1,4 +1,4 @@
-"""The vocabulary behind `missing.question_is_about`: stems, words that name nothing, and concepts with the words that ask for them."""
+"""The vocabulary behind `about_missing.question_is_about`: stems, words that name nothing, and concepts with the words that ask for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One small protocol that every model provider offers."""
+"""The protocol that every model provider offers."""
 
 from __future__ import annotations
 

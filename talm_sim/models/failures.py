@@ -1,4 +1,4 @@
-"""What a model's server or its library failed with, in one line that hides credentials, and whether trying again may help."""
+"""Describe a failure of a model's server or library in one line that hides credentials, and say whether trying again may help."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts the requests that models are sent and the tokens that they take, for a budget.
+"""Count the requests that models are sent and the tokens that they take, for a budget.
 
 Requests over HTTP are counted where they leave the machine (`ServerClient`), so that every retry counts, and an answer from a recording does
 not. A model that makes no such request is counted by the generation (`count_generations`). What a server does not report counts at its upper

@@ -1,4 +1,4 @@
-"""Models by name: `provider/model`. Providers are imported only when one of their models is opened."""
+"""Find models by name: `provider/model`. Providers are imported only when one of their models is opened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A served model that says how likely given texts are: its server is sent each text whole, and tells what it makes of every token.
+"""Score given texts with a served model: its server is sent each text whole, and tells how likely every token is.
 
 `/completions` with `echo` and `logprobs` gives the log-probabilities of the tokens it was sent; vLLM serves it. Which of them belong to an
 option is told by the tokenizer that the user names, else by the texts of the tokens: an option begins where the prompt without its trailing

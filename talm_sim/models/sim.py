@@ -1,4 +1,4 @@
-"""The control models, as `sim/oracle`: scripts in a model's place, whose true scores are known.
+"""The control models, such as `sim/oracle`: scripts in a model's place, whose true scores are known.
 
 The task decides how each plays a scenario: `Task.control` returns its policy.
 """

@@ -1,4 +1,4 @@
-"""LangChain messages turned into the two wire formats.
+"""Convert LangChain messages to the two wire formats.
 
 Both are deterministic: equal conversations give equal bytes, or a replay would miss.
 """

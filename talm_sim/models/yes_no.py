@@ -1,4 +1,4 @@
-"""Read an answer to a Yes/No question: Yes, No or I don't know; and how likely its first word is either of the first two.
+"""Read an answer to a Yes/No question (Yes, No or I don't know), and how likely its first word is Yes or No.
 
 Agents are asked such a question before they act (the awareness question of Fail-TaLMs, section 4.2), graders after. The reader forgives
 form, never content: an answer that does not begin with one of the three is `unparsed`.

@@ -1,4 +1,4 @@
-"""The ten fields of a reasoning form: what their values mean, however a model spells them, and how a form is written or drawn by seed."""
+"""The ten fields of a reasoning form: what their values mean, how models spell them, and how a form is written or drawn by seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A packed recording: one zip for a model (or the tools) and a group, with an index that states its origin. Its content is not trusted."""
+"""Read a packed recording: one zip for a model (or the tools) and a group, with an index that states its origin. Its content is not trusted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs many episodes at once and commits each; while one waits for a person, others continue."""
+"""Run many episodes at once and commit each; while one waits for a person, others continue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command has spent of its budget, and whether it may start more."""
+"""Track what a command has spent of its budget, and whether it may start more."""
 
 from __future__ import annotations
 

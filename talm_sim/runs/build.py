@@ -1,4 +1,4 @@
-"""Where a run is built: a job opened and tried, its judges' model with it, and what runs one episode with its recordings in place."""
+"""Build a run: open and try its job and its judges' model, and make what runs one episode with its recordings in place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forecast what a run would ask of its models and what that may cost, without running it.
+"""Forecast the requests of a run to its models and their cost, without running it.
 
 Everything that a run needs is opened as it would be for the run, so that what it would refuse is refused here, before anything is priced.
 Only keys and addresses may be missing, and models that run in this process are not loaded.

@@ -1,4 +1,4 @@
-"""A run's judges: checked and given a model before anything is run, then let over the stored episodes, each verdict committed."""
+"""Judge a run: check its judges and give them a model before anything runs, then let them read the stored episodes and commit each verdict."""
 
 from __future__ import annotations
 

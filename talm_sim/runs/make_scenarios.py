@@ -1,4 +1,4 @@
-"""Making scenarios: from which sources, by which model, and where its answers come from."""
+"""Make scenarios: from which sources, by which model, and from which recordings its answers come."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs the episodes of a run, each with its recordings in place."""
+"""Run the episodes of a run, each with its recordings in place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files on the Hugging Face hub, named as `hub:OWNER/DATASET[:FILE]`."""
+"""Read files on the Hugging Face hub, named as `hub:OWNER/DATASET[:FILE]`."""
 
 from __future__ import annotations
 

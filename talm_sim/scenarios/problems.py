@@ -1,4 +1,4 @@
-"""What is wrong with a scenario."""
+"""Find what is wrong with a scenario."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A person in a tool's place: which tool a question asks them to replace, and whether what they say has the form of its answers."""
+"""Let a person stand in for a tool: which tool a question asks them to replace, and whether what they say has the form of its answers."""
 
 from __future__ import annotations
 

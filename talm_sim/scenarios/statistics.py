@@ -1,4 +1,4 @@
-"""What sets of scenarios hold, in the shape of Table 1 of the study on incomplete conditions, and how like published queries they are.
+"""Count what sets of scenarios hold, as in Table 1 of the study on incomplete conditions; measure their likeness to published queries.
 
 The study does not define its words and lengths. Of the definitions tried over the data it was made from, those below come nearest to Table 1.
 """

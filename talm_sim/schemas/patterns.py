@@ -1,4 +1,4 @@
-"""Patterns of JSON Schemas, matched in linear time: ECMA-262's, read here and written for the Rust engine that pydantic brings.
+"""Match patterns of JSON Schemas in linear time: read as ECMA-262's, and written for the Rust engine that pydantic brings.
 
 Python's own engine takes for ever over `^(a+)+$`, and holds the whole process while it does.
 """

@@ -1,4 +1,4 @@
-"""Values checked against JSON Schemas, and JSON Schemas against what they have to be."""
+"""Check values against JSON Schemas, and JSON Schemas against what they have to be."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The desk at which a person or a program answers what a run asks: questions, calls to approve, forms. The first answer wins.
+"""The desk at which a person or a program answers a run's questions, calls to approve and forms. The first answer wins.
 
 The process that runs the run puts questions, and lets an episode continue with its answers; whoever answers sits at a `Desk`. An answer can be
 withdrawn until its episode is taken up again. One that is given `held` waits a moment for that, so that whoever gave it can still take it back

@@ -1,4 +1,4 @@
-"""The shards that an engine plays for one run: a hidden directory beside the run, kept until they are merged."""
+"""Keep the shards that an engine plays for one run in a hidden directory beside the run, until they are merged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Error messages in the words of Python: `judge_model="PROVIDER/NAME"` instead of a command-line option."""
+"""Put error messages into the words of Python: `judge_model="PROVIDER/NAME"` instead of a command-line option."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the episodes of a run wait on, as rows of its database: questions, calls to approve and forms; put, read, marked, closed.
+"""Keep what a run's episodes wait on as rows of its database: questions, calls to approve and forms; put, read, marked, closed.
 
 The state of a question is noted beside it, and the open ones are indexed: however many wait, the next is found as quickly. What nobody
 answered in time is closed by the process that runs the run.

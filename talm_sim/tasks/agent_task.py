@@ -1,4 +1,4 @@
-"""Tasks whose agent acts: it calls tools, some of them damaged or missing, and may ask a person."""
+"""The base class of tasks whose agent acts: it calls tools, some of them damaged or missing, and may ask a person."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a task is: one object that says all that is special about what is measured; and what it is handed: its job, and a run to read."""
+"""The base class of tasks, which says all that is special about what is measured; and what a task is handed: its job, and a run to read."""
 
 from __future__ import annotations
 

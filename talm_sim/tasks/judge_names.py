@@ -1,4 +1,4 @@
-"""Which judges a run has, and in which order they work."""
+"""Find which judges a run has, and in which order they work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a task asks a person who judges: the question, the key of each answer, what is shown, and what an answer is worth."""
+"""A question that a task asks a person who judges: its words, the key of each answer, what is shown, and what an answer is worth."""
 
 from __future__ import annotations
 

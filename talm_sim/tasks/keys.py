@@ -1,4 +1,4 @@
-"""The name of a model's recording: a digest of what shapes the requests of a conversation."""
+"""Name a model's recording by a digest of what shapes the requests of a conversation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What opening a job gives, what is asked of its recordings before, and what exporting its run gives."""
+"""An opened job, the questions to its recordings before it runs, and the result of exporting its run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tasks by name, and what makes scenarios of them; a task is imported when its name is asked for, or when a line is no scenario."""
+"""Find tasks and their makers by name; a task is imported when its name is asked for, or when a line is no scenario."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which calls came back empty, and does an answer say so? A judge model may be asked where its words (`judges.admission`) say nothing."""
+"""Find calls that came back empty, and whether an answer says so. A judge model may be asked if its words (`judges.admission`) say nothing."""
 
 from __future__ import annotations
 

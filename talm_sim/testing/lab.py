@@ -1,4 +1,4 @@
-"""Runs scenarios against an agent for a test: offline from recordings, or recording them."""
+"""Run scenarios against an agent for a test: offline from recordings, or recording them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent did in some scenarios, and what can be asserted of it. A failed assertion shows the transcript."""
+"""Assert what an agent did in some scenarios. A failed assertion shows the transcript."""
 
 from __future__ import annotations
 

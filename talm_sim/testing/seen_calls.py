@@ -1,4 +1,4 @@
-"""The calls of an episode as assertions look at them: what was called with which arguments, what struck it, and how that was labelled."""
+"""Look up the calls of an episode for assertions: which arguments they had, what struck them, and how that was labelled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens to calls when a tool service dies during them."""
+"""Send calls again after a tool service has died during them."""
 
 from __future__ import annotations
 

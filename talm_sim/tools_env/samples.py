@@ -1,4 +1,4 @@
-"""What the agent sees of a fault, by an example: two small tools, one call, with the fault and without it."""
+"""Show what the agent sees of a fault, by an example: two small tools, one call, with the fault and without it."""
 
 from __future__ import annotations
 

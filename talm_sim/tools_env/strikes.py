@@ -1,4 +1,4 @@
-"""What the perturbations of an episode do to one call."""
+"""Apply the perturbations of an episode to one call."""
 
 from __future__ import annotations
 

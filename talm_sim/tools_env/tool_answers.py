@@ -1,4 +1,4 @@
-"""What the model reads of a tool's answer."""
+"""Write the text that the model reads of a tool's answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A training from its file to the adapter: checked first, resumed where a kill left it, and finished completely or not at all."""
+"""Train from a file to the adapter: checked first, resumed where a kill left it, and finished completely or not at all."""
 
 from __future__ import annotations
 

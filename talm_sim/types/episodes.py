@@ -1,4 +1,4 @@
-"""What happened: everything a judge may need to know of one agent run."""
+"""The types of what happened: everything a judge may need to know of one agent run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run's episodes count as, and their totals: verdicts, rates, rows, measures, summaries. Every table and page is made of these alone."""
+"""The types of results: verdicts, rates, rows, measures, summaries. Every table and page is made of these alone."""
 
 from __future__ import annotations
 

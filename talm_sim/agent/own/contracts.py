@@ -1,4 +1,4 @@
-"""The forms in which graphs elsewhere ask a person about a call, in one table: each is read from an interrupt's value, and answered in kind.
+"""Forms in which other graphs ask a person about a call, in one table: each reads an interrupt's value, and answers in kind.
 
 | asks with | answered by |
 |---|---|

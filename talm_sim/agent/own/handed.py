@@ -1,4 +1,4 @@
-"""What the user's own agent receives: our tools as LangChain's, the model as a chat model, and a watcher of other models."""
+"""Objects handed to the user's own agent: our tools as LangChain's, the model as a chat model, and a watcher of other models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One episode of the user's own agent: everything it does passes through here, to be recorded, limited, and able to wait."""
+"""Record and limit one episode of the user's own agent, and let it wait: everything it does passes through here."""
 
 from __future__ import annotations
 

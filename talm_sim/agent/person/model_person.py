@@ -1,4 +1,4 @@
-"""A person whom a language model plays: it is told the scenario's facts and a manner to speak in, and answers an agent's questions."""
+"""A person played by a language model: it is told the scenario's facts and a manner to speak in, and answers an agent's questions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lines a person types to answer a question, and to mark it."""
+"""Read the lines that a person types to answer a question, and to mark it."""
 
 from __future__ import annotations
 

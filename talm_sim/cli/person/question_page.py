@@ -1,4 +1,4 @@
-"""What a person at the terminal is shown of a question, a call to approve or a form, as far as it fits on the screen.
+"""The screen of a question, a call to approve or a form, as far as it fits.
 
 Titled texts are whole if there is room, else as much of each is shown as fits, and the rest page by page.
 """

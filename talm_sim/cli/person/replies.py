@@ -1,4 +1,4 @@
-"""What a person at the terminal says: a reply, or that they want to see the question later, take an answer back, or stop."""
+"""Parse what a person types: a reply, or a wish to see the question later, to take an answer back, or to stop."""
 
 from __future__ import annotations
 

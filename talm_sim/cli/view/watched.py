@@ -1,4 +1,4 @@
-"""Stored runs as they are now, read without their leases, and only when their files have changed."""
+"""Watch stored runs: read them without their leases, and only when their files have changed."""
 
 from __future__ import annotations
 

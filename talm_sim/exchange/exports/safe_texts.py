@@ -1,4 +1,4 @@
-"""What leaves the project is valid text without credentials, whatever a model, a tool or a person wrote."""
+"""Clean what leaves the project: valid text without credentials, whatever a model, a tool or a person wrote."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an answer gives its reader for a fact, however carefully it says so: a value in doubt is given, a rejected one is not."""
+"""Find the value that an answer gives for a fact, however carefully: a value in doubt is given, a rejected one is not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Generate text with `model.generate`: sampled as asked for, with its own seed, held to a JSON schema, ended where the model ends its turn."""
+"""Generate text with `model.generate`: sampled with a seed of its own, held to a JSON schema, ended where the model ends its turn."""
 
 from __future__ import annotations
 

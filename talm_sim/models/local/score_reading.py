@@ -1,4 +1,4 @@
-"""How a model's scores may be computed: from a shared cache if that is known to be right, otherwise by one full pass per option."""
+"""Choose how a model's scores are computed: from a shared cache if that is known to be right, otherwise by one full pass per option."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an engine is: it has the shards of a run played in other processes or on other machines, and hands over what became of each.
+"""The protocol of engines, which have a run's shards played in other processes or on other machines, and report what became of each.
 
 An engine is a class with the methods of `Engine`, registered under its name by `register_engine`, or offered by a package as an entry point of
 group `talm_sim.engines`. `--on NAME[:N][://ADDRESS]` opens it, for N shards. All it has to do is to call `carry_out` elsewhere.

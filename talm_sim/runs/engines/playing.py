@@ -1,4 +1,4 @@
-"""On the node of an engine: play a shard, or the rest of one that another node had begun."""
+"""Play a shard on the node of an engine, or the rest of one that another node had begun."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keep what was finished: one line per source, and the files that are made of them."""
+"""Keep what a making has finished: one line per source, and the files that are made of them."""
 
 from __future__ import annotations
 

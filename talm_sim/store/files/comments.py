@@ -1,4 +1,4 @@
-"""Comments that readers write on the episodes of a run: one line of JSON each, in a file beside `run.db` that only grows.
+"""Keep comments that readers write on the episodes of a run: one line of JSON each, in a file beside `run.db` that only grows.
 
 A comment is no verdict: it enters no rate, and the seal of the run does not cover it. Any process may add one, whoever runs the run.
 """

@@ -1,4 +1,4 @@
-"""One process owns a run: who it is, whether it still lives, and how a dead one is followed."""
+"""The lease of a run, which one process owns: who it is, whether it still lives, and how a dead one is followed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`run.json`: what a run is. Written once, when the run is created, together with its scenarios; never changed."""
+"""`run.json`, the description of a run: written once, when the run is created, together with its scenarios; never changed."""
 
 from __future__ import annotations
 

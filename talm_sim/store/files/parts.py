@@ -1,4 +1,4 @@
-"""What a run keeps of the whole it is a shard of, and what a merged run keeps of the shards it was made from."""
+"""Keep what a shard knows of the whole run, and what a merged run knows of the shards it was made from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the database of a run keeps of an episode: its attempts, its end, its verdicts, and that it waits."""
+"""Write what a run's database keeps of an episode: its attempts, its end, its verdicts, and that it waits."""
 
 from __future__ import annotations
 

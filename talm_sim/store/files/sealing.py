@@ -1,4 +1,4 @@
-"""The seal of a run that nobody writes: how many rows each table has, and what they add up to. It shows what is lost or was exchanged.
+"""Seal a run that nobody writes: the number of rows of each table, and their sum, which show what is lost or was exchanged.
 
 It is no signature: who can write the file can seal it. It stands among the small facts, is taken away in the transaction in which an owner
 takes the run, and comes back when the owner gives it back.

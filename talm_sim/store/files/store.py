@@ -1,4 +1,4 @@
-"""The run store as its one owner sees it. A row in `run.db` is the commit: what is not there has not happened."""
+"""The run store for the one owner of a run. A row in `run.db` is the commit: what is not there has not happened."""
 
 from __future__ import annotations
 

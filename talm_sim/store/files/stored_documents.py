@@ -1,4 +1,4 @@
-"""Rows of a run's database as core types, one at a time, so that a run larger than the memory can be read."""
+"""Read rows of a run's database as core types, one at a time, so that a run larger than the memory can be read."""
 
 from __future__ import annotations
 

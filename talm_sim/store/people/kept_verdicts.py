@@ -1,4 +1,4 @@
-"""People's verdicts on a run as they are kept: under the judge `person:NAME` and the question's key; what was settled, under `person`."""
+"""Store people's verdicts on a run: under the judge `person:NAME` and the question's key; what was settled, under `person`."""
 
 from __future__ import annotations
 

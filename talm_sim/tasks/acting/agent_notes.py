@@ -1,4 +1,4 @@
-"""What the user and a reader of a run should know of its agent and its tools, and what a run may not ask of the user's own agent."""
+"""Notes for the user and readers of a run about its agent and tools, and what a run may not ask of the user's own agent."""
 
 from __future__ import annotations
 

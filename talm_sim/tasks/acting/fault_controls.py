@@ -1,4 +1,4 @@
-"""Controls for faults: what each does where a tool was damaged, and what that is in every case.
+"""Controls for faults: what each does when a tool was damaged, and the measures that follow in every case.
 
 Each makes the gold calls with their arguments, whatever the user left out, as the oracle does. True values over the episodes that saw a
 fault which strikes a call that a required fact rests on:

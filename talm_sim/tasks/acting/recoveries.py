@@ -1,4 +1,4 @@
-"""Whether there is a way out of a fault: proven by making the calls, or predicted after a run from its schedule and the scenario.
+"""Find whether there is a way out of a fault: proven by making the calls, or predicted after a run from its schedule and the scenario.
 
 Both are one search through the real `Environment`, with the fault armed: the proof has the tools behind it, the prediction what is known of
 their answers. What cannot be known without the tools is what a fault does to a part of an answer that the scenario does not name; a

@@ -1,4 +1,4 @@
-"""The search for a fact that a fault took away: which calls may still give it, in which order, and whether a result gives it.
+"""Search for a fact that a fault took away: which calls may still give it, in which order, and whether a result gives it.
 
 The search knows the scenario: only so can it tell that a plausible result is wrong. It keeps no state, since what was tried is in the
 results. In order, it makes the gold calls; what is lost then is looked for by the same call again, up to three times; by the calls that the

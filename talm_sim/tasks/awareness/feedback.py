@@ -1,4 +1,4 @@
-"""Three conditions on what a model learns from a call it made before (the study's appendix B.2, Table 5).
+"""Three conditions that differ in what a model learns from a call it made before (the study's appendix B.2, Table 5).
 
 - `removed-failed`: part of the user's words is gone; the call lacked what they said and failed. A No is right.
 - `removed-invented`: the same words are gone; the call was made all the same, with values nobody had said, and succeeded. A No is right.

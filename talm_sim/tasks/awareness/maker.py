@@ -1,4 +1,4 @@
-"""Makes scenarios for task `awareness`: complete ones, manipulated so that the tools shown cannot serve (section 3.2).
+"""Make scenarios for task `awareness`: take complete ones, and manipulate them so that the tools shown cannot serve (section 3.2).
 
 The complete ones are the package's own of task `talm`, or those of a file.
 """

@@ -1,4 +1,4 @@
-"""Requests to a model, one function a protocol, from the wording, which the user may replace, and the scenario (section 4, appendix B).
+"""Write the requests to a model, one function a protocol, from the scenario and the wording, which the user may replace (appendix B).
 
 Solved examples may go before a question (few-shot): two originals and two manipulated instances, drawn by seed, of the data set and the
 manipulation under test, as the study's are (appendix A.1).

@@ -1,4 +1,4 @@
-"""Task `awareness`: what its runs are made of."""
+"""The class of task `awareness`: what its runs load, ask, count and show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Task `refusal`: what its runs are made of."""
+"""The class of task `refusal`: what its runs load, ask, count and show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""BFCL's overall scores from the pass rates of its subsets: a tree for each version of the leaderboard.
+"""Compute BFCL's overall scores from the pass rates of its subsets: a tree for each version of the leaderboard.
 
 What the leaderboards compute (v3 and v4: generate_leaderboard_csv of bfcl-eval 2025.6.16 and 2026.3.23; v2: that of August 2024):
 

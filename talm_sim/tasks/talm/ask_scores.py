@@ -1,4 +1,4 @@
-"""Ask-for-help: does the agent ask a person when it needs one, only then, and about the right thing?"""
+"""Score asking for help: does the agent ask a person when it needs one, only then, and about the right thing?"""
 
 from __future__ import annotations
 

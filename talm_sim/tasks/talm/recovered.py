@@ -1,4 +1,4 @@
-"""What Fail-TaLMs took away from its queries, which the release does not say: found by comparing them with the perfect queries.
+"""Recover what Fail-TaLMs took away from its queries, which the release does not say, by comparing them with the perfect queries.
 
 A masked tool is the one that the perfect query of the same text has and this one lacks. The words of an under-specified query that were
 removed are those of the only perfect query with the same set of tools.

@@ -1,4 +1,4 @@
-"""What each episode of task `talm` counts as: its row, from which every number of a table is computed, and whose verdict counts as passing."""
+"""Make the row of each episode of task `talm`, from which every number of a table is computed; say whose verdict counts as passing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Task `talm`: what its runs are made of."""
+"""The class of task `talm`: what its runs load, ask, count and show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a scenario's user says and the values that its calls need; and the review of translated scenarios, next to the English text."""
+"""Review translated scenarios next to the English text: what the user says, and the values that its calls need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `behaviour-llm` judge: a model decides which of the four behaviours an answer shows (When2Call, section 4); a person may, too."""
+"""The `behaviour-llm` judge: a model, or a person, decides which of the four behaviours an answer shows (When2Call, section 4)."""
 
 from __future__ import annotations
 

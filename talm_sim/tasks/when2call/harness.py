@@ -1,4 +1,4 @@
-"""The task for lm-evaluation-harness: a folder with a YAML file, the rows in the very texts that are scored here, and what reads them."""
+"""Write the task for lm-evaluation-harness: a folder with a YAML file, the rows in the very texts that are scored here, and their reader."""
 
 from __future__ import annotations
 

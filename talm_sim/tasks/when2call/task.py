@@ -1,4 +1,4 @@
-"""Task `when2call`: what its runs are made of."""
+"""The class of task `when2call`: what its runs load, ask, count and show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a perturbation is: one deliberate damage, which is armed and fires or not, and says so; and what several leave of the list of tools."""
+"""The base class of perturbations: one deliberate damage, which is armed and fires or not, and says so; what several leave of the tools."""
 
 from __future__ import annotations
 

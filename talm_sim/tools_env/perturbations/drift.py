@@ -1,4 +1,4 @@
-"""Tools whose interface has changed, while their descriptions have not; and which fields of an answer a change may strike."""
+"""Perturbations that change a tool's interface and not its description; and which fields of an answer a change may strike."""
 
 from __future__ import annotations
 

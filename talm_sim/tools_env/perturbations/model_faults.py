@@ -1,4 +1,4 @@
-"""Answers of a model that fail, are empty, are cut, or are not the model's."""
+"""Perturbations of a model's answers, which fail, are empty, are cut, or are not the model's."""
 
 from __future__ import annotations
 

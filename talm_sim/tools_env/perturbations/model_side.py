@@ -1,4 +1,4 @@
-"""What a perturbation of the model is: a damage to its answers, above the recording and after our own retries, so that the agent meets it."""
+"""The base class of perturbations of the model: they damage answers above the recording and after our own retries, so the agent meets it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options after a perturbation's name: typed, refused in one line, and described by `talm-sim perturbations show`."""
+"""The options after a perturbation's name: typed, refused in one line, and described by `talm-sim perturbations show`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Silent faults whose answer is the tool's own, to other arguments than those it was given."""
+"""Silent faults that return the tool's own answer to other arguments than those it was given."""
 
 from __future__ import annotations
 

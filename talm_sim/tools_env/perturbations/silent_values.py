@@ -1,4 +1,4 @@
-"""Silent faults that change values of the answer itself."""
+"""Silent faults that change values in the answer itself."""
 
 from __future__ import annotations
 

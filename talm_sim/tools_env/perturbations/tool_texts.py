@@ -1,4 +1,4 @@
-"""What the model reads of a tool before it calls it: its name and its description."""
+"""Perturbations of what the model reads of a tool before it calls it: its name and its description."""
 
 from __future__ import annotations
 

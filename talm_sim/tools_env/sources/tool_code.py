@@ -1,4 +1,4 @@
-"""What the text of a tool's code says before it is run: which names it defines, and which modules it needs."""
+"""Read the text of a tool's code before it is run: which names it defines, and which modules it needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a task can teach: rows from its scenarios and from its runs."""
+"""The base class of what a task can teach: rows from its scenarios and from its runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model answered in a run, as examples: right answers to learn from, wrong ones to reject."""
+"""Turn a model's answers in a run into examples: right answers to learn from, wrong ones to reject."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The study's own files, as its dataset card and viewer show them (huggingface.co/datasets/ddehun/ICT, which names no licence).
+"""Read the study's own files, as its dataset card and viewer show them (huggingface.co/datasets/ddehun/ICT, which names no licence).
 
 A source `study:PLACE` is one of the files, a folder of them, or `hub:OWNER/DATASET:FILE`.
 

@@ -1,4 +1,4 @@
-"""Published tables, read from `tables.toml`: facts with the section and table they stand in; captions and notes are ours."""
+"""Read published tables from `tables.toml`: facts with the section and table they stand in; captions and notes are ours."""
 
 from __future__ import annotations
 

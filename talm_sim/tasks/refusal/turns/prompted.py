@@ -1,4 +1,4 @@
-"""A model that is told of the tools in a system message, and writes its calls as text: what lets it act where it is not given native tools."""
+"""A model that reads of tools in a system message and writes its calls as text, so that it can act without native tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the checks look for in a text: English wording that gives a fault away."""
+"""Find English wording that gives a fault away, for the checks of a text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Appendix A's quality list as automatic checks of the answers: each a small function that says what is wrong, or nothing.
+"""Check answers by appendix A's quality list: each check is a small function that says what is wrong, or nothing.
 
 The authors read their items by hand for these faults; here every generated text passes them before a person sees it. They look at words, so
 they miss what only understanding would find: `talm-sim scenarios review` is for that.

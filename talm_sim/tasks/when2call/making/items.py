@@ -1,4 +1,4 @@
-"""Items: what a source question becomes, and the rows it is written as."""
+"""The items that are made from a source question, and the rows they are written as."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of the two collections that When2Call was made from: BFCL v2 Live (Simple, Multiple) and APIGen's xLAM-60k, as source questions."""
+"""Read rows of the two collections behind When2Call, BFCL v2 Live (Simple, Multiple) and APIGen's xLAM-60k, as source questions."""
 
 from __future__ import annotations
 

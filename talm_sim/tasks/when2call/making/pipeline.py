@@ -1,4 +1,4 @@
-"""From a source question to rows: every text written, checked, kept or given up with its reasons."""
+"""Make rows from a source question: every text is written, checked, kept or given up with its reasons."""
 
 from __future__ import annotations
 

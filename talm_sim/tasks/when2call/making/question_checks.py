@@ -1,4 +1,4 @@
-"""Appendix A's quality list for the questions that are made from a source question."""
+"""Check questions that are made from a source question, by appendix A's quality list."""
 
 from __future__ import annotations
 

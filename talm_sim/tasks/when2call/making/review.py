@@ -1,4 +1,4 @@
-"""What a person decides on of multiple-choice items: an item with all its sets of tools, or a text that the checks rejected."""
+"""Review multiple-choice items: an item with all its sets of tools, or a text that the checks rejected."""
 
 from __future__ import annotations
 

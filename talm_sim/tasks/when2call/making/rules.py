@@ -1,4 +1,4 @@
-"""`sim/writer`: the writer that needs no model: fixed phrasings, and requests out of reach written by hand. A control, and labelled as one.
+"""`sim/writer`, a writer without a model: fixed phrasings, and requests out of reach written by hand. A control, and labelled as one.
 
 The phrasings of an option are the same whichever option is right, so that the form gives nothing away (`scripts/form_check.py`). Every row
 names it as its source ("talm-sim rules").

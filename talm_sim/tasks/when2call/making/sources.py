@@ -1,4 +1,4 @@
-"""Source questions: one request, one gold call, one tool, and the tools it is not confused with."""
+"""Source questions: one request, one gold call, its tool, and the tools that it is not confused with."""
 
 from __future__ import annotations
 

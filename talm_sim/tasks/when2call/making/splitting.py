@@ -1,4 +1,4 @@
-"""A query with two asks, taken apart: each gold call with the sentences that ask for it, where these can be told apart cleanly.
+"""Split a query with two asks: each gold call gets the sentences that ask for it, if these can be told apart cleanly.
 
 A question of task `when2call` calls for one tool; the packaged queries of task `talm` ask for two things each. A boundary between sentences (or
 before an "and" that opens a request) is clean when both sides ask something, every argument value that can be found in the query stands on its

@@ -1,4 +1,4 @@
-"""Who writes, and what is asked for: one protocol for a model and for the rules that need none."""
+"""The writers of items' texts: one protocol for a model and for the rules that need none."""
 
 from __future__ import annotations
 
