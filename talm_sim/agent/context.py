@@ -19,7 +19,7 @@ from talm_sim.types import FINISH, ModelTurn, Scenario, Termination, ToolCall, T
 
 @dataclass(frozen=True, slots=True)
 class EpisodeContext:
-    """What the nodes need and no checkpoint keeps: it is passed again on every resume."""
+    """The objects that nodes need and no checkpoint keeps: they are passed again on every resume."""
 
     scenario: Scenario
     model: Model

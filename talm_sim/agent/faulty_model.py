@@ -18,7 +18,7 @@ Logs = dict[int, PerturbationLog]
 
 
 class ModelFaults:
-    """The perturbations of the model in one episode, and what they must know of its earlier generations.
+    """The perturbations of the model in one episode, with what they must know of its earlier generations.
 
     Args:
         perturbations: All of the episode, in order.

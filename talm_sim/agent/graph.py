@@ -71,7 +71,7 @@ def _keep_first(old: T | None, new: T | None) -> T | None:
 
 
 class State(TypedDict, total=False):
-    """What a checkpoint keeps."""
+    """The state of an episode that a checkpoint keeps."""
 
     messages: Annotated[list[AnyMessage], operator.add]
     awareness: list[AwarenessAnswer]

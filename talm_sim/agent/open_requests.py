@@ -24,7 +24,7 @@ class _Open(NamedTuple):
 
 
 class OpenRequests:
-    """Questions, calls to approve and forms that wait for an answer while what put them waits in this process.
+    """Questions, calls to approve and forms that a running process waits on.
 
     Args:
         name: Name of the episode and attempt; the ids that answers are given by are derived from it.

@@ -11,7 +11,7 @@ _FORM = re.compile(r"([0-9]{1,5})/([0-9]{1,5})")
 
 
 class Shard(NamedTuple):
-    """One of several parts of a run."""
+    """One of the equal parts of a run."""
 
     part: int
     """Its number, counted from 1."""

@@ -48,7 +48,7 @@ Verdict = Literal["", "improved", "regressed", "differs"]
 
 
 class Difference(FrozenModel):
-    """What becomes of one measure of one group from the first run to the second."""
+    """The change of one measure of one group from the first run to the second."""
 
     group: str
     measure: Measure

@@ -291,7 +291,7 @@ def _difference_of_figures(pairs: Sequence[Pair], figure: Figure, seed: int, kno
 
 
 class Flips(FrozenModel):
-    """What became of the scenarios of one group, by whether their episodes succeeded; of several epochs, by how many did."""
+    """The changes of one group's scenarios: which episodes succeeded on either side; of several epochs, how many did."""
 
     group: str
     improved: tuple[str, ...]

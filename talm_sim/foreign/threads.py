@@ -21,7 +21,7 @@ _OURS: Final = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 
 
 class Work:
-    """What an episode or a tool call does in the user's code; work begun within other work is part of it.
+    """An activity of an episode or a tool call in the user's code; work begun within other work is part of it.
 
     Attributes:
         over: Whether nobody waits for it any more.

@@ -40,7 +40,7 @@ class Stake:
 
 @dataclass(frozen=True, slots=True)
 class Stakes:
-    """What rests on one fault.
+    """The values that depend on one fault.
 
     Attributes:
         stakes: The values.

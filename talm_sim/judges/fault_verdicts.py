@@ -21,7 +21,7 @@ from talm_sim.types import Episode, Fact, Facts, HumanEvent, LabelMeasured, Meas
 
 
 class FaultLabel(StrEnum):
-    """What an agent did with a fault. The first that holds is the label."""
+    """A label of what an agent did with a fault; the first that holds is taken."""
 
     NOT_EXPOSED = "not_exposed"
     """The agent never met the fault."""
@@ -55,7 +55,7 @@ DECIDED = frozenset(FaultLabel) - {FaultLabel.NOT_EXPOSED, FaultLabel.UNDECIDED,
 
 
 class FaultVerdict(NamedTuple):
-    """The label of one fault, and what decided it."""
+    """The label of one fault, and the reason for it."""
 
     label: FaultLabel
     why: str

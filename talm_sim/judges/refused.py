@@ -17,7 +17,7 @@ from talm_sim.types import FINISH, Approval, Episode, HumanEvent, LabelMeasured,
 
 
 class RefusalLabel(StrEnum):
-    """What an agent did after a refusal. The first that holds is the label."""
+    """A label of what an agent did after a refusal; the first that holds is taken."""
 
     SAME_CALL = "same_call"
     """It made the same call again, or the one that it was told not to make."""
@@ -37,7 +37,7 @@ RESPECTED = frozenset({RefusalLabel.ASKED_WHY, RefusalLabel.WENT_ON, RefusalLabe
 
 
 class Reaction(NamedTuple):
-    """The label of one refusal, and what decided it."""
+    """The label of one refusal, and the reason for it."""
 
     label: RefusalLabel
     why: str

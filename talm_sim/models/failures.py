@@ -36,7 +36,7 @@ NEEDS_TOOL_PARSER = re.compile(r"auto.{0,3} tool choice requires", re.IGNORECASE
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What one attempt at a request failed with."""
+    """The failure of one attempt at a request."""
 
     message: str
     retryable: bool = False

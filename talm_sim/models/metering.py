@@ -45,7 +45,7 @@ def _most_tokens(size: int) -> int:
 
 @dataclass(slots=True)
 class Count:
-    """What one model was asked for one part of a run.
+    """The requests to one model for one part of a run, with their tokens.
 
     Attributes:
         requests: Requests that were sent.
@@ -72,7 +72,7 @@ class Sent:
 
 
 class Meter:
-    """Counts what the models of one command are asked.
+    """Counts the requests of one command to its models.
 
     Args:
         admit: Called with a model's name before it is asked; raises an error if it may not be asked.

@@ -56,7 +56,7 @@ class Provider:
 
 @dataclass(frozen=True, slots=True)
 class ProviderStatus:
-    """What `doctor` and `models list` say of a provider; never a credential's value.
+    """The status of a provider for `doctor` and `models list`; never a credential's value.
 
     Attributes:
         name: The part before the first slash.

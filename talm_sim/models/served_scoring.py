@@ -67,7 +67,7 @@ class ScoringChat(OpenAIChat):
 
 
 class TextChat(ScoringChat):
-    """One whose tokenizer is known, so that texts are written and split as by a model in this process: a `TextModel`.
+    """A scoring chat whose tokenizer is known: texts are written and split as by a model in this process. It is a `TextModel`.
 
     Args:
         *args: As of `OpenAIChat`.

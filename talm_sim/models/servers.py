@@ -79,7 +79,7 @@ class Turn:
 
 
 class Servers:
-    """The servers of a model, and who is next.
+    """The servers of a model, and whose turn it is.
 
     Args:
         model: The model's `provider/name`, for messages.

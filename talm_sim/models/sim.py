@@ -27,7 +27,7 @@ class SimOptions(OptionsModel):
 
 
 class ControlPolicy:
-    """What the policies of the controls share.
+    """The base class of the policies of controls.
 
     Args:
         name: The control, as `sim/oracle`.

@@ -33,7 +33,7 @@ and a decision one of `Decision`, if they can be read as such; otherwise they ar
 
 
 class Decision(StrEnum):
-    """What a form decides to do."""
+    """A decision that a form can make."""
 
     CALL = "call"
     DEFER = "defer"

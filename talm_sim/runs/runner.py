@@ -35,7 +35,7 @@ CHECKPOINTS = "checkpoints.db"
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A run that can begin: everything that can be missing was found to be there."""
+    """A run whose prerequisites have all been checked, so that it can begin."""
 
     job: Job[Any]
     """The job with every value decided."""

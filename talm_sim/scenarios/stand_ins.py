@@ -16,7 +16,7 @@ _LONGEST_FAULT = 300
 
 
 class ReplaceableTool(FrozenModel):
-    """What is kept of a tool that a person can replace, besides its specification."""
+    """The facts kept of a tool that a person can replace, besides its specification."""
 
     response: JsonObject
     """JSON Schema of its answers, without references; empty if its source gives none."""

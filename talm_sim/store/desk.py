@@ -50,7 +50,7 @@ _T = TypeVar("_T")
 
 
 class AnswerStatus(StrEnum):
-    """What became of an answer."""
+    """The result of giving an answer."""
 
     DELIVERED = "delivered"
     """Saved; the process that is running the run continues with it at once."""

@@ -108,7 +108,7 @@ class KeptShards:
 
 
 class ShardPlan(BaseModel):
-    """What was begun, as the file `plan.json` beside the shards has it."""
+    """The plan of a run in shards, as the file `plan.json` beside the shards has it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

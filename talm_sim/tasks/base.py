@@ -43,7 +43,7 @@ OptionsT = TypeVar("OptionsT", bound=TaskOptions)
 
 @dataclass(frozen=True, slots=True)
 class Job(Generic[OptionsT]):
-    """What all tasks share, the task, and its own options, checked."""
+    """A job of a task: the shared options, the task, and its own options, checked."""
 
     config: RunConfig
     task: Task[OptionsT]

@@ -19,7 +19,7 @@ _KEYS_TAKEN = "smuq#"
 
 @dataclass(frozen=True, slots=True)
 class PublishedAgreement:
-    """A paper's figure to print beside the agreement with people.
+    """A paper's figure that is printed beside the agreement with people.
 
     Attributes:
         paper: The paper; see `talm_sim.tasks.paper.published.published`.

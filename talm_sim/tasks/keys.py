@@ -17,7 +17,7 @@ _LONGEST = 80
 
 
 class AnyJob(Protocol):
-    """What is read of a `Job` below the module that defines it."""
+    """The part of a `Job` that is read below the module that defines it."""
 
     @property
     def config(self) -> RunConfig:

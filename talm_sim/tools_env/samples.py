@@ -34,7 +34,7 @@ _ANSWER: JsonObject = {
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What an agent sees of an episode's tools.
+    """The view that an agent has of an episode's tools.
 
     Attributes:
         tools: The descriptions of the tools in its sight.

@@ -13,7 +13,7 @@ from talm_sim.types import PerturbationLog
 
 
 class Strikes:
-    """What the perturbations that watch an episode's calls do to one of them.
+    """Applies the perturbations that watch an episode's calls to one of them.
 
     Args:
         call: The call.

@@ -229,7 +229,7 @@ class Tools:
 
 
 class ToolSession:
-    """The tools of a run as one episode has them. What the episode alone has of a source is started with its first live call of it.
+    """The tools of a run as one episode has them. A source's part for that episode is started with its first live call.
 
     Attributes:
         changes: Digest of the calls so far that changed the episode's own tools; empty before the first.

@@ -35,7 +35,7 @@ _INBOX: Mapping[Action, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class AskedOfPerson:
-    """What an interrupt asks of a person, and how it is answered.
+    """A question to a person in an interrupt, and the form of its answer.
 
     Attributes:
         items: A question, or the calls to approve, in order.

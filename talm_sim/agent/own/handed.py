@@ -28,7 +28,7 @@ _OURS = "talm-sim"
 
 
 class HandedTool(BaseTool):
-    """A tool of the environment: each call passes its perturbations and its recording, and is taken down."""
+    """A tool of the environment as the agent gets it: each call passes its perturbations and its recording, and is written down."""
 
     _session: AgentSession = PrivateAttr()
 
@@ -103,7 +103,7 @@ def put_in_place(node: ToolNode) -> None:
 
 
 class HandedModel(BaseChatModel):
-    """The run's model, as a chat model: what it says is recorded or replayed."""
+    """The run's model as the agent gets it, a chat model: its turns are recorded or replayed."""
 
     _session: AgentSession = PrivateAttr()
 
@@ -154,7 +154,7 @@ class HandedModel(BaseChatModel):
 
 
 class TurnWatcher(BaseCallbackHandler):
-    """Takes down the turns of models that the agent brings itself, as far as they are LangChain's, and holds them to the limits."""
+    """Records the turns of models that the agent brings itself, as far as they are LangChain's, and holds them to the limits."""
 
     raise_error = True
     run_inline = True

@@ -72,7 +72,7 @@ class AgentLimits:
 
 
 class AgentSession:
-    """What an agent has done so far, and what it may still do.
+    """The record of what an agent has done so far, and the limits on what it may still do.
 
     Between two stretches, while a person is awaited, the agent's work pauses, and whatever it starts waits at the gate.
     """

@@ -48,7 +48,7 @@ def named_model(human: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PersonModel:
-    """What the people of a run share.
+    """The model and settings that the people of a run share.
 
     Attributes:
         model: The model that plays them.

@@ -29,7 +29,7 @@ _SILENCE_SECONDS = 1.5
 
 
 class LineSource(Protocol):
-    """Where a person's lines come from."""
+    """A source of a person's lines."""
 
     interactive: bool
     """Whether a person is there, who can be asked to confirm."""

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class FixedSettings:
-    """What is fixed for a folder once it is started.
+    """The settings that are fixed for a folder once it is started.
 
     Attributes:
         task: What it is made for.

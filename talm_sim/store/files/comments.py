@@ -35,7 +35,7 @@ _LATEST_TIME: Final = 253_402_300_800
 
 
 class Comment(BaseModel):
-    """What a reader wrote on an episode."""
+    """A reader's comment on an episode."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 

@@ -67,7 +67,7 @@ _PACKAGES = ("talm-sim", "langgraph", "langchain-core", "openai", "anthropic", "
 
 
 class RunManifest(BaseModel):
-    """What a run is and what made it."""
+    """The description of a run, and of what made it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -19,7 +19,7 @@ LEDGER: Final = "ledger"
 
 
 class ShardFacts(FrozenModel):
-    """The whole that a shard belongs to."""
+    """The facts about the whole run that a shard belongs to."""
 
     part: str
     """Which part of how many it is, for example `2/16`."""

@@ -58,7 +58,7 @@ class _State(BaseModel):
 
 
 class WaitingBody(BaseModel):
-    """What is kept of an episode that waits for a person."""
+    """The record of an episode that waits for a person."""
 
     state: dict[str, Any]
     """`Waiting.state`."""

@@ -43,7 +43,7 @@ class GivenElsewhereError(PrerequisiteError):
 
 
 class Ballot:
-    """What one person judges of a run; the caller closes it.
+    """One person's judging of a run; the caller closes it.
 
     Args:
         stored: The run.

@@ -35,7 +35,7 @@ def check_person(name: str) -> str:
 
 @dataclass(frozen=True)
 class PeopleVerdicts:
-    """What people said of a run's episodes, on one question.
+    """People's verdicts on a run's episodes, on one question.
 
     Attributes:
         question: The question.

@@ -90,7 +90,7 @@ STARTS_AGAIN = "an episode that still waits when this command ends starts again 
 
 
 class AgentNotes:
-    """What there is to say of a run's agent and tools.
+    """The notes on a run's agent and tools.
 
     Args:
         own: The user's own agent; None for ours.

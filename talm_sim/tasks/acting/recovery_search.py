@@ -26,7 +26,7 @@ _SHORTEST = 3
 
 
 class Way(StrEnum):
-    """How a fact is found though a fault took it away, in the order in which ways are tried; or why nothing has to be found."""
+    """A way to find a fact that a fault took away, in the order in which ways are tried; or why nothing has to be found."""
 
     RESULT = "result"
     """The changed result, or the changed tool, still gives it."""

@@ -117,7 +117,7 @@ _TOLD = 5
 
 
 class ManipulationMaker(Maker[ManipulateOptions, Original, ManipulationOutcome]):
-    """Replaces the needed tools by near ones, or removes words of the user's, and checks each result by appendix A.2's criteria."""
+    """Replaces the needed tools by near ones, or removes words of the user's, and checks each result by the criteria of appendix A.2."""
 
     options_model = ManipulateOptions
     outcome = ManipulationOutcome

@@ -48,7 +48,7 @@ class PublishedQuery:
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """What is known of a query that was derived from a perfect one.
+    """The known facts about a query that was derived from a perfect one.
 
     Attributes:
         base: Id of the perfect query's scenario; empty where it was not found.

@@ -83,7 +83,7 @@ class _VerdictTable:
 
 
 class PerfectPairs(Generic[T]):
-    """What is known of `perfect` episodes, by the scenario that another one was derived from.
+    """The facts about `perfect` episodes, by the scenario that another one was derived from.
 
     A pair shares the base scenario and, if the perfect run has it, the epoch; otherwise the earliest epoch is used.
     """

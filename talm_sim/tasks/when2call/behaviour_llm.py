@@ -90,7 +90,7 @@ class BehaviourLlmJudge(Judge):
 
 
 class FirstCallJudge(BehaviourLlmJudge):
-    """The same judge; of an answer with native tool calls it sees the first call and nothing else, as the published evaluation does."""
+    """Judges as `BehaviourLlmJudge`; of native tool calls it sees the first and nothing else, as the published evaluation does."""
 
     name = "behaviour-llm-first-call"
     measure = Measured(

@@ -25,7 +25,7 @@ that the model sees; or the answers of the model itself."""
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came back from a tool, real or damaged.
+    """The answer of a tool, real or damaged.
 
     Attributes:
         status: HTTP status; None where no answer came.

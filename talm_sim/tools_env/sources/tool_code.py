@@ -19,7 +19,7 @@ _F_STRING = re.compile(r"(?<![\w\\])(?:f|rf|fr)(?=['\"])", re.IGNORECASE)
 
 
 class ToolCode(NamedTuple):
-    """What a file of code says of itself.
+    """The facts read from a file of code.
 
     Attributes:
         names: Every name that it may define; `*` where any is possible.

@@ -30,7 +30,7 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 class DamageKind(StrEnum):
-    """What is wrong with the call."""
+    """A kind of damage to a call."""
 
     REMOVED = "required parameter removed"
     CHANGED = "argument changed"

@@ -17,7 +17,7 @@ from talm_sim.types import Episode, Row, Scenario
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What was answered in an episode.
+    """An answer given in an episode.
 
     Attributes:
         answer: The answer.
@@ -37,7 +37,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class PlayedRun:
-    """A run as it is learned from.
+    """A run that is learned from.
 
     Attributes:
         name: What the examples' source is called.

@@ -45,7 +45,7 @@ _PLAIN = frozenset({"id", "name", "number", "value", "type", "list"})
 
 
 class MissingLabel(StrEnum):
-    """What was done in the turn, in the order of the rules."""
+    """A label of what was done in the turn, in the order of the rules."""
 
     NOT_SHOWN = "not_shown"
     GUESSED = "guessed"

@@ -44,7 +44,7 @@ def acting_model(model: Model, template: str, text: str) -> Model:
 
 
 class PromptedModel:
-    """The model; attributes are those of `Model`.
+    """A model that writes its calls as text; attributes are those of `Model`.
 
     The system message shows the tools that are offered now, so that a tool that arrives later is in it from then on. What the model called is
     written again as it was asked to write it, and results are told by the user.

@@ -23,7 +23,7 @@ from talm_sim.types import Behaviour
 
 
 class Said(StrEnum):
-    """What a text says."""
+    """A kind of statement in a text."""
 
     ASKED = "asked"
     SAID_IT_CANNOT = "said_it_cannot"

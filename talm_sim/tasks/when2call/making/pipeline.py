@@ -24,7 +24,7 @@ _GOLDS = (Behaviour.TOOL_CALL, Behaviour.REQUEST_FOR_INFO, Behaviour.CANNOT_ANSW
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A text that was not good enough, or could not be had.
+    """A text that was rejected or could not be had.
 
     Attributes:
         source: Id of the source question.
@@ -49,7 +49,7 @@ class Rejection:
 
 @dataclass(slots=True, kw_only=True)
 class ItemOutcome(Made):
-    """What became of one source question.
+    """The outcome of one source question.
 
     Attributes:
         tool_use: Why it needs a tool.

@@ -40,7 +40,7 @@ _REASONS = (
 
 
 class ItemReviewer:
-    """Rows that differ in the tools they show, and in nothing a person decides on, are one entry."""
+    """Shows items for review; rows that differ only in the tools they show are one entry."""
 
     question = "Keep it if the right answer is right and no other answer is."
 
