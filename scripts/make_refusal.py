@@ -54,19 +54,19 @@ def main() -> int:
 
 
 def read_perfect() -> list[Scenario]:
-    """The packaged queries of set `quick` of task talm."""
+    """Return the packaged queries of set `quick` of task talm."""
     return [scenario for scenario in find_task("talm").read(["perfect"]) if scenario.id in QUICK]
 
 
 def read_seeds() -> dict[str, Any]:
-    """What was chosen and translated by hand; the translations by language."""
+    """Read what was chosen and translated by hand; the translations by language."""
     folder = ROOT / "seeds" / "refusal"
     found = {name: tomllib.loads((folder / f"{name}.toml").read_text(encoding="utf-8")) for name in ("scenarios", *LANGUAGES)}
     return {**found.pop("scenarios"), "translated": found}
 
 
 def make(perfect: Sequence[Scenario], seeds: Mapping[str, Any], specs: Mapping[str, ToolSpec]) -> list[Scenario]:
-    """The scenarios of all groups: the English ones, then each language's."""
+    """Return the scenarios of all groups: the English ones, then each language's."""
     by_id = {scenario.id: scenario for scenario in perfect}
     english = [_scenario(scenario, group, by_id, seeds, specs) for scenario in perfect for group in GROUPS]
     found = [*english]
@@ -123,7 +123,7 @@ def check(perfect: Sequence[Scenario], seeds: Mapping[str, Any], specs: Mapping[
 
 
 def _unused(perfect: Sequence[Scenario], seeds: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The values with others beside them that no gold call has: a query was changed, and its new value may have none."""
+    """Return the values with others beside them that no gold call has: a query was changed, and its new value may have none."""
     needed = {(name, value) for one in perfect for gold in one.gold_calls for name, value in gold.arguments.items() if isinstance(value, str)}
     return [(name, value) for name, others in seeds["also"].items() for value in others if (name, value) not in needed]
 
@@ -158,7 +158,7 @@ def _needed(perfect: Scenario) -> list[str]:
 
 
 def _other(name: str, seeds: Mapping[str, Any]) -> str:
-    """The id of the query of another category whose tools are shown in place of a query's own."""
+    """Return the id of the query of another category whose tools are shown in place of a query's own."""
     category, _, number = name.rpartition("-")
     other = seeds["unrelated"][category]
     size = sum(one.rpartition("-")[0] == other["category"] for one in QUICK)
@@ -199,14 +199,14 @@ def _accepted(scenario: Scenario, gold: GoldCall, seeds: Mapping[str, Any], spec
 
 
 def _either_way(scenario: Scenario, gold: GoldCall, seeds: Mapping[str, Any]) -> dict[str, Any]:
-    """The two arguments that may change places, each with the other's value."""
+    """Return the two arguments that may change places, each with the other's value."""
     found = seeds["either_way"]
     names = found.get(gold.tool) or found.get(f"{scenario.id}.{gold.tool}") or ()
     return dict(zip(names, (gold.arguments[name] for name in reversed(names)), strict=True))
 
 
 def _one_changed(scenario: Scenario, gold: GoldCall, seeds: Mapping[str, Any], spec: ToolSpec) -> list[dict[str, Any]]:
-    """The gold arguments, and those with one accepted value in its place, or with two that changed places."""
+    """Return the gold arguments, and those with one accepted value in its place, or with two that changed places."""
     swapped = _either_way(scenario, gold, seeds)
     found = [dict(gold.arguments), gold.arguments | swapped]
     for name, values in _accepted(scenario, gold, seeds, spec).items():

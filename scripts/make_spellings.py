@@ -80,7 +80,7 @@ SYMBOLS = {
 
 
 def plain(text: str) -> str:
-    """A text as the judge compares it: no case, no accents on Latin letters."""
+    """Return a text as the judge compares it: no case, no accents on Latin letters."""
     text = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text).casefold())
     return " ".join(unicodedata.normalize("NFKC", re.sub("[\u0300-\u036f\u200e\u200f]", "", text)).split())
 
@@ -91,7 +91,7 @@ def one_meaning(found: dict[str, set[str]]) -> dict[str, str]:
 
 
 def texts(found: Any) -> Iterator[str]:
-    """The texts of nested tables."""
+    """Yield the texts of nested tables."""
     if isinstance(found, str):
         yield found
     elif isinstance(found, Mapping):
@@ -128,7 +128,7 @@ def currencies(locale: Locale) -> Iterator[tuple[str, str]]:
 
 
 def common_currencies(locale: Locale) -> Iterator[tuple[str, str]]:
-    """What several currencies are called without their countries: dollars, Kronen."""
+    """Yield the names that several currencies share without their countries: dollars, Kronen."""
     for name, code in set(currencies(locale)):
         words = name.split()
         if len(words) > 1:

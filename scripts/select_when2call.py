@@ -118,7 +118,7 @@ def _beyond_knowledge(variants: Mapping[str, Mapping[str, list[_Row]]], chosen: 
 
 
 def _form_of(classes: Mapping[str, list[_Row]]) -> tuple[list[Any], list[float]]:
-    """What is compared of two sources: first word and mark of the question, and the lengths of it, twice, and of two options."""
+    """Return what sources are compared by: first word and mark of the question, and the lengths of it, twice, and of two options."""
     row = classes[CLASSES[-1]][0]
     question, *options = (_FORM["form_of"](text) for text in (row["question"], row["answers"]["direct"], row["answers"]["tool_call"]))
     return [question["first"], question["mark"]], [one["characters"] for one in (question, question, *options)]

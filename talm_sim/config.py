@@ -135,7 +135,7 @@ def _refuse_secrets(value: dict[str, str]) -> dict[str, str]:
 
 
 def _names_in(key: str, text: str) -> Iterator[str]:
-    """Names within an option's value: of JSON objects at any depth, or of lines such as `Authorization: ...` where these are meant."""
+    """Return the names within an option's value: of JSON objects at any depth, or of lines such as `Authorization: ...`."""
     try:
         level = [json.loads(text)]
     except (ValueError, RecursionError):
@@ -176,7 +176,7 @@ def _check_budget(value: str) -> str:
 
 
 def _join_names(value: Any) -> Any:
-    """Names as one text with commas, each once, be they a list or a text with commas or spaces; what is neither as it is."""
+    """Join names into one text with commas, each once, be they a list or a text with commas or spaces; return anything else as it is."""
     names = value.replace(",", " ").split() if isinstance(value, str) else value
     if not isinstance(names, list | tuple):
         return value
@@ -304,24 +304,24 @@ REMOVED = {"workers": "is gone: processes of this machine play a run with --on l
 
 
 def is_constrained(model: str, tool_format: str) -> bool:
-    """Whether `model` acts, or keeps to given labels, under a grammar: as `tool_format` says, and with `auto` where the model is a weak one."""
+    """Return whether a model writes under a grammar: as `tool_format` says, and with `auto` if the model is a weak one."""
     return model.rsplit("/", 1)[-1] in _WEAK_MODELS if tool_format == "auto" else tool_format == "constrained"
 
 
 def takes_several(field: FieldInfo) -> bool:
-    """Whether an option takes several names with commas between them."""
+    """Return whether an option takes several names with commas between them."""
     return any(isinstance(one, BeforeValidator) and one.func is _join_names for one in field.metadata)
 
 
 def scope_of(options: type[BaseModel], name: str) -> Scope:
-    """Scope of the field `name` of `RunConfig` or of a task's options."""
+    """Return the scope of the field `name` of `RunConfig` or of a task's options."""
     extra = options.model_fields[name].json_schema_extra
     assert isinstance(extra, dict)
     return Scope(str(extra["scope"]))
 
 
 def has_flag(options: type[BaseModel], name: str) -> bool:
-    """Whether the field `name` of `RunConfig` or of a task's options has a flag, or is set in a file, the environment or Python alone."""
+    """Return whether a field of `RunConfig` or of a task's options has a flag; one without is set only in a file, the environment or Python."""
     extra = options.model_fields[name].json_schema_extra
     return isinstance(extra, dict) and extra["flag"] not in (False, None)
 

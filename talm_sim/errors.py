@@ -65,7 +65,7 @@ class PrerequisiteError(Exception):
         return " ".join(super().__str__().splitlines())  # it may quote a file
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython and Jupyter show: the line alone, as the frames above it are none that a user could fix anything in."""
+        """Return the line alone for IPython and Jupyter: no frame above it is one that a user could fix."""
         return [f"{type(self).__name__}: {self}"]
 
 
@@ -217,7 +217,7 @@ def quote(word: str) -> str:
 
 
 def _is_copyable(text: str) -> bool:
-    """Whether a terminal shows every character of a text, so that a copy of it is exact."""
+    """Return whether a terminal shows every character of a text, so that a copy of it is exact."""
     return not any(unicodedata.category(char) in _NOT_COPIED for char in text)
 
 

@@ -1,4 +1,4 @@
-"""What an extension is made of, beside the public names of `talm_sim`. A name is imported when it is first used.
+"""The names that extensions are built from, beside the public names of `talm_sim`. A name is imported when it is first used.
 
 Everything is registered in one way, by a decorator of its class or function, or offered by a package as an entry point:
 

@@ -22,7 +22,7 @@ class Phrases:
         self.not_taken: list[NotTaken] = []
 
     def spec(self, tool: str) -> ToolSpec:
-        """What a model is told of one tool."""
+        """Return the specification of one tool, which a model is told."""
         blanks = [name for _, name, _, _ in string.Formatter().parse(self.files[tool].read_text(encoding="utf-8")) if name]
         parameters = {"type": "object", "properties": {name: {"type": "string"} for name in blanks}, "required": blanks}
         return ToolSpec(name=tool, category=self.name, description=f"Write the phrase '{tool}'.", parameters=parameters)

@@ -19,7 +19,7 @@ WEIGHTS = {3: 21.5, 7: 4.2, 9: 0.03}
 
 
 def list_pets(status: str, limit: int) -> list[dict[str, Any]]:
-    """The first pets of a status."""
+    """Return the first pets of a status."""
     return [{"id": number, "name": name} for number, name in NAMES.items() if (number in SOLD) == (status == "sold")][:limit]
 
 

@@ -30,7 +30,7 @@ def _git(repository: Path, *arguments: str) -> str:
 
 
 def _works(entry: dict[str, Any]) -> list[dict[str, Any]]:
-    """The entry, if it is of one of the composers beyond doubt and its movements are listed."""
+    """Return the entry, if it is of one of the composers beyond doubt and its movements are listed."""
     (attribution, *others) = entry["attribution"]
     numbers = [one for one in attribution["catalog"] if one["scheme"] in SCHEMES]
     if others or "status" in attribution or attribution["composer"] not in COMPOSERS or not numbers or not entry.get("movements"):

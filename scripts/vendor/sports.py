@@ -37,7 +37,7 @@ def main(folder: Path) -> None:
 
 
 def _matches(archive: Archive, season: str) -> list[tuple[str, str, str, int, int]]:
-    """The matches of a season, which is refused unless each club plays each other one once at home, and the goals are as reported."""
+    """Return the matches of a season; exit unless each club plays each other one once at home, and the goals are as reported."""
     name, goals = SEASONS[season]
     found = [match for part in json.loads(archive.text(name))["rounds"] for match in part["matches"]]
     rows = [(season, _name(one["team1"]), _name(one["team2"]), one["score1"], one["score2"]) for one in found]

@@ -1,4 +1,4 @@
-"""Calls that wait for a person: what the person is shown, and what the agent reads of the decision."""
+"""Settle calls that wait for a person's approval: which call runs, and the text that the agent reads of the decision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many questions a person is asked, and what an agent reads where nobody answers."""
+"""Limits on the questions a person is asked, and the replies an agent reads when nobody answers."""
 
 from __future__ import annotations
 

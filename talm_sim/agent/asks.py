@@ -1,4 +1,4 @@
-"""What an episode puts to its person: numbered, held to the run's limits, and continued with the answers."""
+"""The questions of one episode to its person: numbered, held to the run's limits, and continued with the answers."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _REQUEST: TypeAdapter[PersonRequest] = TypeAdapter(PersonRequest)
 
 @dataclass(frozen=True, slots=True)
 class PendingQuestion:
-    """Something put to the person that nobody has answered yet."""
+    """A question, approval or form that nobody has answered yet."""
 
     interrupt_id: str
     ask: int
@@ -72,7 +72,7 @@ class PendingQuestion:
 
 @dataclass(slots=True)
 class Asks:
-    """What an episode puts to its person.
+    """The questions, approvals and forms that an episode puts to its person.
 
     Attributes:
         episode: The episode's id.

@@ -1,4 +1,4 @@
-"""What the nodes of every graph receive, and how a foreseen failure ends an episode."""
+"""The context that the nodes of every graph receive, and the way a foreseen failure ends an episode."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from talm_sim.types import FINISH, ModelTurn, Scenario, Termination, ToolCall, T
 
 @dataclass(frozen=True, slots=True)
 class EpisodeContext:
-    """What the nodes need and no checkpoint keeps: it is passed again on every resume."""
+    """The objects that nodes need and no checkpoint keeps: they are passed again on every resume."""
 
     scenario: Scenario
     model: Model
@@ -64,7 +64,7 @@ class EpisodeContext:
         return any(tool.name == FINISH for tool in self.offered)
 
     def answer_in(self, turn: ModelTurn) -> str | None:
-        """The answer that a turn gives to the user; None where it gives none."""
+        """Return the answer that a turn gives to the user; None if it gives none."""
         if self.finishes:
             return turn.final_answer
         return None if turn.tool_calls or turn.unparsable_calls else turn.text

@@ -1,4 +1,4 @@
-"""Decide about a call or a form by rule, from what a scenario says; and check that a decision is one that was asked for.
+"""Decide about a call or a form by rule, from the scenario; check that a decision is one that was asked for.
 
 A person who knows the scenario's gold calls approves a call that one of them holds, corrects the arguments of a call that differs from the only
 gold call of its tool it can be meant for, and rejects any other. Of a form such a person fills in the fields that are named like an argument

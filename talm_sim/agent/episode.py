@@ -95,7 +95,7 @@ class Agent:
 
 @dataclass(frozen=True, slots=True)
 class HeldEpisode:
-    """What an episode uses that waits for a person within a call.
+    """The state of an episode that waits for a person within a call.
 
     Attributes:
         context: What its graph was given.

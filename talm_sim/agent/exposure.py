@@ -1,4 +1,4 @@
-"""Which faults an agent met: whether what they changed was in a prompt that was sent."""
+"""Find the faults that an agent met: the changed text must be in a prompt that was sent."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _settle(event: ToolEvent, turns: Sequence[ModelTurn], prompts: Prompts) -> T
 
 
 def _holds(prompt: str, result: str) -> bool:
-    """Whether a prompt contains a result, as it is or within JSON."""
+    """Return whether a prompt contains a result, as it is or within JSON."""
     return result in prompt or json.dumps(result, ensure_ascii=False)[1:-1] in prompt or json.dumps(result)[1:-1] in prompt
 
 

@@ -1,4 +1,4 @@
-"""The agent's model with the faults that perturbations inject into its answers: above its recording, after its retries."""
+"""The agent's model with injected faults in its answers: above its recording, after its retries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Logs = dict[int, PerturbationLog]
 
 
 class ModelFaults:
-    """The perturbations of the model in one episode, and what they must know of its earlier generations.
+    """The perturbations of the model in one episode, with what they must know of its earlier generations.
 
     Args:
         perturbations: All of the episode, in order.

@@ -1,4 +1,4 @@
-"""How an episode ends: at a limit, or by a call of the tool `Finish`."""
+"""End an episode: at a limit, or by a call of the tool `Finish`."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def _keep_first(old: T | None, new: T | None) -> T | None:
 
 
 class State(TypedDict, total=False):
-    """What a checkpoint keeps."""
+    """The state of an episode that a checkpoint keeps."""
 
     messages: Annotated[list[AnyMessage], operator.add]
     awareness: list[AwarenessAnswer]
@@ -268,12 +268,12 @@ def _settings_of_try(settings: GenerationSettings, earlier: int) -> GenerationSe
 
 
 def _is_text(turn: ModelTurn) -> bool:
-    """Whether a turn calls nothing."""
+    """Return whether a turn calls no tool."""
     return not (turn.tool_calls or turn.unparsable_calls)
 
 
 def _calls(turn: ModelTurn, number: int, context: EpisodeContext) -> list[Send]:
-    """One task for each call, the human's apart from the tools'."""
+    """Return one task for each call, the human's apart from the tools'."""
     sends = [Send("tool", _Call(call=call, turn=number)) for call in turn.unparsable_calls]
     for call in turn.tool_calls:
         request = None if context.tools is None or context.question_in(call) else context.tools.approval_of(call)

@@ -1,4 +1,4 @@
-"""A graph whose run goes on in this process while a tool that it called waits for a person.
+"""A graph that keeps running in this process while a tool that it called waits for a person.
 
 A checkpoint keeps a graph between two steps. A call that waits for a person is within one, and making it again would be another call. So the
 run of the graph is held where it is; what is returned meanwhile is what a pause returns.

@@ -53,7 +53,7 @@ class HumanReply:
 
 
 class Responder(Protocol):
-    """Answer an agent's questions immediately. One that also decides about calls and forms is a `DecidingResponder`."""
+    """Answers an agent's questions immediately. One that also decides about calls and forms is a `DecidingResponder`."""
 
     async def __call__(self, question: str, ask: int) -> HumanReply:
         """Answer a question, the `ask`-th thing (from 1) that the episode puts to the person."""
@@ -62,7 +62,7 @@ class Responder(Protocol):
 
 @runtime_checkable
 class DecidingResponder(Responder, Protocol):
-    """Answer an agent's questions, and decide about calls to approve and about forms."""
+    """Answers an agent's questions, and decides about calls to approve and about forms."""
 
     async def decide(self, request: PersonRequest, ask: int) -> HumanReply:
         """Return a reply with a `decision`, which is one that the request allows; `ask` counts as it does for questions."""
@@ -71,7 +71,7 @@ class DecidingResponder(Responder, Protocol):
 
 @runtime_checkable
 class FollowingResponder(Responder, Protocol):
-    """Answer an agent's questions by where in the conversation they are put."""
+    """Answers an agent's questions by where in the conversation they are put."""
 
     def follow(self, turns: Sequence[ModelTurn]) -> None:
         """Be told what the agent has written, before it is answered: the last of `turns` asks."""

@@ -1,4 +1,4 @@
-"""What an episode that is under way has put to a person, as long as nobody has answered it."""
+"""Requests to a person that an episode under way still waits on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Open(NamedTuple):
 
 
 class OpenRequests:
-    """Questions, calls to approve and forms that wait for an answer while what put them waits in this process.
+    """Questions, calls to approve and forms that a running process waits on.
 
     Args:
         name: Name of the episode and attempt; the ids that answers are given by are derived from it.
@@ -74,7 +74,7 @@ class OpenRequests:
 
 
 def is_elicited(interrupt_id: str) -> bool:
-    """Whether an id is that of a form that a tool asks to be filled in while a call of it runs."""
+    """Return whether an id is that of a form that a tool asks for during a call."""
     return interrupt_id.startswith(_ELICITED)
 
 

@@ -1,4 +1,4 @@
-"""The wording for an agent, and its replacement by the user's."""
+"""The prompts for an agent, and their replacement by the user's."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Prompts:
     person_claims_done: str
 
     def texts(self) -> dict[str, str]:
-        """Every text that an agent is told, by its name in messages."""
+        """Return every text that an agent is told, by its name in messages."""
         told = [field.name for field in fields(self) if not field.name.startswith("person_")]
         return {f"prompt {name}": getattr(self, name) for name in told}
 
@@ -71,18 +71,18 @@ class Prompts:
         return self.person_system, "" if persona == "none" else getattr(self, f"person_{persona.replace('-', '_')}")
 
     def person_texts(self, persona: str) -> dict[str, str]:
-        """What `person` returns, by its name in messages; nothing without a persona."""
+        """Return the messages of `person`, by name; empty without a persona."""
         if not persona:
             return {}
         names = ("person_system", f"person_{persona.replace('-', '_')}")
         return {f"prompt {name}": text for name, text in zip(names, self.person(persona), strict=True) if text}
 
     def human_tool(self) -> ToolSpec:
-        """The Ask-and-Help tool."""
+        """Return the Ask-and-Help tool."""
         return _text_tool(ASK_HUMAN, "human", self.ask_human, "question", self.ask_human_question)
 
     def finish_tool(self) -> ToolSpec:
-        """The tool whose call gives the answer."""
+        """Return the tool whose call gives the answer."""
         return _text_tool(FINISH, "answer", self.finish, "final_answer", self.finish_answer)
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ResponderContext:
-    """What a responder may know of the episode whose questions it answers.
+    """The facts that a responder may use about the episode whose questions it answers.
 
     Attributes:
         scenario: What the agent is asked, and what is missing from it.

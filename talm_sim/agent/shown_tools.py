@@ -1,4 +1,4 @@
-"""Turn tools that a scenario has as text into specifications that a chat model's provider takes.
+"""Turn the tools that a scenario has as text into specifications that a chat model's provider takes.
 
 Published data writes Python's names for types ("dict", "float") and dots in names; the OpenAI protocol takes neither.
 """

@@ -1,4 +1,4 @@
-"""The single-step graphs: one scenario, one answer of the model, no tool executed.
+"""The single-step graphs: one scenario, one answer of the model, and no tool is executed.
 
 START -> respond -> END      what the model answers freely, in one request or a few
 

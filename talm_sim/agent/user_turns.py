@@ -1,4 +1,4 @@
-"""Which of the user's turns an episode is in: each ends with the agent's answer, and one may end with a person's."""
+"""Find the user's turn that an episode is in: each ends with the agent's answer, and one may end with a person's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gates of a command, and the files that a CI server reads: checked before anything runs, printed and written at the end."""
+"""The gates of a command and the files that a CI server reads: checked before anything runs, printed and written at the end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from talm_sim.store.stored_run import StoredRun
 
 
 class Gating:
-    """What a command was told to check and to write for CI.
+    """The gates that a command checks, and the files that it writes for CI.
 
     Args:
         options: The options `gate`, `baseline`, `junit` and `summary`, as far as given.

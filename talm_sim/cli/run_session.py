@@ -1,4 +1,4 @@
-"""A session of a run at the terminal: progress, questions, Ctrl-C, the table, and what to do next. Imports the machinery of episodes."""
+"""Run a session at the terminal: progress, questions, Ctrl-C, the table, and what to do next. Imports the machinery of episodes."""
 
 from __future__ import annotations
 

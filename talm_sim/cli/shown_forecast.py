@@ -1,4 +1,4 @@
-"""The forecast of --dry-run: what a run, or a grid of runs, would ask and cost. Also the question before a very large run."""
+"""Print the forecast of --dry-run: the requests and the cost of a run or a grid. Also ask before a very large run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every room may use: reading and writing files safely, typed options, credentials, digests, processes, interrupts.
+"""Helpers that every room may use: reading and writing files safely, typed options, credentials, digests, processes, interrupts.
 
 From the lowest layer up:
 

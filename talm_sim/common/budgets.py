@@ -1,4 +1,4 @@
-"""What a command may spend, as it is written: `requests=N,tokens=N,cost=X,minutes=M`, any of them."""
+"""Parse the budget of a command: `requests=N,tokens=N,cost=X,minutes=M`, any of them."""
 
 from __future__ import annotations
 

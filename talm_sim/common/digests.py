@@ -1,4 +1,4 @@
-"""Equal values have equal digests: canonical JSON, and a short hash of it."""
+"""Digest values: canonical JSON, and a short hash of it. Equal values have equal digests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search for garbage rarely: a run makes very many objects that refer to each other, and frees nearly all of them without a search."""
+"""Collect garbage rarely: a run makes very many objects that refer to each other, and frees nearly all of them without a search."""
 
 from __future__ import annotations
 
@@ -33,6 +33,6 @@ def rare_searches(first: int = _RARE[0]) -> Iterator[None]:
 
 
 def _end_the_first(_phase: str, _info: dict[str, int]) -> None:
-    """Called at the first search: the next ones come as in every block."""
+    """Restore the thresholds at the first search, so that the next ones come as in every block."""
     gc.callbacks.remove(_end_the_first)
     gc.set_threshold(*_RARE)

@@ -1,4 +1,4 @@
-"""A gate as it is written: a measure, and the value that it must reach."""
+"""Parse a gate: a measure, and the value that it must reach."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Take Ctrl-C once: several presses in quick succession mean one, and work in progress is still put down in order."""
+"""Take Ctrl-C once: several presses in quick succession mean one, and work in progress still ends in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values in a JSON text that may be none, parts of a value that may not be there, and whether two values are the same."""
+"""Read JSON values: a text that may hold none, parts of a value that may not be there, and whether two values are the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The only reader of files that come from outside: it reads plain files only, and only up to a stated size.
+"""Read files that come from outside: plain files only, and only up to a stated size. Nothing else reads such files.
 
 A pipe never ends, a device gives any amount, and either may be in a folder that somebody else filled.
 """

@@ -1,4 +1,4 @@
-"""Know which process something belongs to, whether that process is alive and what it left behind; end this one."""
+"""Find the process that something belongs to, whether it is alive and what it left behind; end this one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run in parts: which one of several equal parts is played, as it is written (`2/16`), and what falls into it."""
+"""Split a run into equal parts: read which one is played, as it is written (`2/16`), and find the part that a name falls into."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _FORM = re.compile(r"([0-9]{1,5})/([0-9]{1,5})")
 
 
 class Shard(NamedTuple):
-    """One of several parts of a run."""
+    """One of the equal parts of a run."""
 
     part: int
     """Its number, counted from 1."""

@@ -1,4 +1,4 @@
-"""How ToolBench and Fail-TaLMs write tools down: the functions of a JSON file's `api_list`."""
+"""Read tool files of ToolBench and Fail-TaLMs: the functions of a JSON file's `api_list`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def function_key(category: object, tool: object, function: object) -> FunctionKe
 
 
 def function_names(keys: Iterable[FunctionKey]) -> dict[FunctionKey, str]:
-    """Names of tools: a function's own, where several have that `<tool>_<function>`, and where they still do `<category>_<tool>_<function>`."""
+    """Name each tool: by its function; if several share that, `<tool>_<function>`; if they still do, `<category>_<tool>_<function>`."""
     names = {key: key[2] for key in keys}
     for parts in (2, 3):
         count = Counter(names.values())

@@ -1,4 +1,4 @@
-"""Typed options, given as `KEY=VALUE`, in a TOML file or in Python. Every fault is reported in one line."""
+"""Parse typed options, given as `KEY=VALUE`, in a TOML file or in Python. Every fault is reported in one line."""
 
 from __future__ import annotations
 

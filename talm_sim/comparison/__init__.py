@@ -1,4 +1,4 @@
-"""Runs beside each other, and against limits: differences with their tests, tables by model and by tool, and gates.
+"""Compare runs with each other and with limits: differences with their tests, tables by model and by tool, and gates.
 
 From the lowest layer up:
 

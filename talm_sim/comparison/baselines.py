@@ -1,4 +1,4 @@
-"""Gates against a baseline: a measure is missed where it is worse than there, and not by chance."""
+"""Check gates against a baseline: a measure misses its gate if it is worse than there, and not by chance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gates with a bound: what a run's measures must reach. Every gate is checked, and one without a value is missed."""
+"""Check gates with a bound that a run's measures must reach. Every gate is checked, and one without a value is missed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["GateResult", "check_bounds", "check_names", "find_measures", "planne
 
 @dataclass(frozen=True, slots=True)
 class GateResult:
-    """What became of a gate in one row of a table."""
+    """The result of a gate for one row of a table."""
 
     name: str
     """The gate with the row's group, as `perfect.pass_rate>=0.6`."""

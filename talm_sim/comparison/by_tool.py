@@ -1,4 +1,4 @@
-"""Count a run's calls by tool: where a gold call wants it, what was called in its place, with which arguments, and how often it failed."""
+"""Count a run's calls by tool: where a gold call wants it, which one was called instead, with which arguments, and how often it failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two runs side by side: for each measure the difference over the same scenarios, its interval and its test, and what flipped."""
+"""Compare two runs: for each measure the difference over the same scenarios, its interval and its test, and the scenarios that flipped."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ Verdict = Literal["", "improved", "regressed", "differs"]
 
 
 class Difference(FrozenModel):
-    """What becomes of one measure of one group from the first run to the second."""
+    """The change of one measure of one group from the first run to the second."""
 
     group: str
     measure: Measure

@@ -1,4 +1,4 @@
-"""What a comparison knows of a run: its rows and what they are measured by. A run that is kept for later is a file with just that."""
+"""The data that a comparison has of a run: its rows, and what they are measured by. A run that is kept for later is a file with just that."""
 
 from __future__ import annotations
 

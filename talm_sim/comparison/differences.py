@@ -1,4 +1,4 @@
-"""Pairs of scenarios, and the difference of one measure over them: its value, its interval and its test."""
+"""Compute the difference of one measure over pairs of scenarios: its value, its interval and its test."""
 
 from __future__ import annotations
 
@@ -291,7 +291,7 @@ def _difference_of_figures(pairs: Sequence[Pair], figure: Figure, seed: int, kno
 
 
 class Flips(FrozenModel):
-    """What became of the scenarios of one group, by whether their episodes succeeded; of several epochs, by how many did."""
+    """The changes of one group's scenarios: which episodes succeeded on either side; of several epochs, how many did."""
 
     group: str
     improved: tuple[str, ...]

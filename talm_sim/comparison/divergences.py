@@ -1,4 +1,4 @@
-"""Where the transcripts of two runs part."""
+"""Find where the transcripts of two runs part."""
 
 from __future__ import annotations
 

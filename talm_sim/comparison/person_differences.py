@@ -1,4 +1,4 @@
-"""Of a comparison of a run that people answered with one in which they are simulated: how differently the two answer."""
+"""Compare how people answer in one run with how simulated people answer in another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run can tell apart: the power of the exact test of McNemar between it and one like it that is worse."""
+"""Compute the power of a run: how likely McNemar's exact test tells a worse run from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What asking is worth: success lost where something must be asked for, and success gained per question to a person."""
+"""Measure what asking is worth: success lost where something must be asked for, and success gained per question to a person."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Gap(FrozenModel):
 
 
 class GainStep(FrozenModel):
-    """The pairs with one number of questions."""
+    """The pairs that have one number of questions."""
 
     questions: int
     """The number; `MANY` stands for as many or more. Of several epochs, their mean, rounded up."""
@@ -49,7 +49,7 @@ class GainStep(FrozenModel):
 
 
 class Gain(FrozenModel):
-    """What a person at hand adds in one group, and per question."""
+    """The gain from having a person at hand, in one group and per question."""
 
     group: str
     pairs: int

@@ -1,4 +1,4 @@
-"""What other programs write and read: their traces and outputs come in as runs, runs go out in their forms.
+"""Exchange data with other programs: import their traces and outputs as runs, and export runs in their forms.
 
 From the lowest layer up:
 

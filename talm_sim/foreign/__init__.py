@@ -1,4 +1,4 @@
-"""The user's code: import it, find it by name, run it beside ours, time it, and quote it in messages.
+"""Handle the user's code: import it, find it by name, run it beside ours, time it, and quote it in messages.
 
 From the lowest layer up:
 

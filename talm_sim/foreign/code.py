@@ -1,4 +1,4 @@
-"""Know whether the user's code is running: what it prints is only talk, even where this process writes data to standard output."""
+"""Track whether the user's code is running: what it prints is only talk, even if this process writes data to standard output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Put what the user's code raised into words, whatever its class does when it is looked at."""
+"""Describe an error that the user's code raised, whatever its class does when it is looked at."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The event loop of the user's code: one for the process, in its own thread, kept between runs.
+"""Run the user's code in an event loop of its own: one for the process, in its own thread, kept between runs.
 
 A user's agent or tool may hold clients that were made once, and whose connections belong to the loop they were made on: with a new loop for
 each run, the second run would find them closed. What blocks this loop does not block the run's; if it stays blocked too long, the loop is
@@ -64,7 +64,7 @@ class CurrentWork:
     give_up: Callable[[], None]
 
     def is_of(self, work: Work) -> bool:
-        """Whether it is, or may be, part of some work."""
+        """Return whether it is, or may be, part of some work."""
         return self.work is None or self.work.is_part_of(work)
 
 

@@ -1,4 +1,4 @@
-"""Call code that may never return, each call in a thread that nothing waits for at the end; know whose code it is, and where it is."""
+"""Call code that may never return, each call in a thread that nothing waits for at the end; find whose code it is, and where it is."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OURS: Final = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 
 
 class Work:
-    """What an episode or a tool call does in the user's code; work begun within other work is part of it.
+    """An activity of an episode or a tool call in the user's code; work begun within other work is part of it.
 
     Attributes:
         over: Whether nobody waits for it any more.
@@ -36,7 +36,7 @@ class Work:
         self.task: asyncio.Task[Any] | None = None
 
     def is_part_of(self, other: Work) -> bool:
-        """Whether it is that work, or was begun within it, for example by a run that an agent starts."""
+        """Return whether it is that work, or began within it, for example in a run that an agent starts."""
         return self is other or (self._outer is not None and self._outer.is_part_of(other))
 
     def place(self) -> str:

@@ -1,4 +1,4 @@
-"""What an episode was worth: one judge per file, the metrics over their verdicts, and the intervals.
+"""Judge what an episode was worth: one judge per file, the metrics over their verdicts, and the intervals.
 
 A judge sees an episode and its scenario, never a running agent, so a stored run can be judged again offline. From the lowest layer up:
 

@@ -1,4 +1,4 @@
-"""Decide whether an answer tells its reader that something failed, that nothing was found, or that something is lacking.
+"""Decide whether an answer tells its reader that something failed, was not found, or is lacking.
 
 By wording, in English; a judge model may be asked of a failure where the words say nothing.
 """

@@ -1,4 +1,4 @@
-"""The base of judges: a judge is a class that declares what it measures and what it needs, and says what an episode was worth."""
+"""The base class of judges, each of which declares what it measures and needs, and says what an episode was worth."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _no_way_known(episode: Episode, scenario: Scenario, place: int) -> bool | No
 
 @dataclass(frozen=True, slots=True)
 class JudgeContext:
-    """What a judge is opened with; it uses what it needs."""
+    """The things a judge may use when it is opened."""
 
     model: Model | None = None
     """The grader; None if the user named none."""
@@ -67,7 +67,7 @@ class JudgeContext:
 
 
 class Judge(ABC):
-    """Decide what one episode was worth.
+    """Decides what one episode was worth.
 
     A judge is a subclass with a `name` and a `measure`, made known by `register_judge` or an entry point of group `talm_sim.judges`. It is
     opened once a run, and may be called for several episodes at once.

@@ -61,7 +61,7 @@ _REFERRAL = re.compile(
 
 
 class BehaviourJudge(Judge):
-    """Labels an answer with a behaviour by `classify`, and passes it where that is the gold one; an empty answer is `unparsed`."""
+    """Labels an answer with a behaviour by `classify`, and passes it if that is the gold one; an empty answer is `unparsed`."""
 
     name = "behaviour"
     measure = Measured(name="behaviour", head="Behav", about="the answer shows the right behaviour, as rules judge", better="higher")

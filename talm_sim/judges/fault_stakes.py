@@ -1,4 +1,4 @@
-"""What rests on a fault: the required facts behind the struck calls, and the values that were injected in their place."""
+"""Find what depends on a fault: the required facts behind the struck calls, and the values that were injected in their place."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Stake:
 
 @dataclass(frozen=True, slots=True)
 class Stakes:
-    """What rests on one fault.
+    """The values that depend on one fault.
 
     Attributes:
         stakes: The values.
@@ -101,7 +101,7 @@ def _of_calls(scenario: Scenario, required: Sequence[Fact], hits: Sequence[_Hit]
 
 
 def _is_untouched(fact: Fact, hits: Sequence[_Hit], gold: Sequence[Any]) -> bool:
-    """Whether each damaged answer that the fact is read from still has its value in its place."""
+    """Return whether each damaged answer that the fact is read from still has its value in its place."""
     own = [log for event, log in hits if fact.call is not None and fact.call < len(gold) and gold[fact.call].tool == event.name]
     read = [value_at(read_json(log.injected), fact.pointer) if log.replaced is not None and fact.pointer else None for log in own]
     return bool(read) and all(_is_value(value) and _is_same(value, fact) and type(value) is type(fact.value) for value in read)
@@ -168,7 +168,7 @@ def _parts_of(episode: Episode, hits: Sequence[_Hit]) -> Iterator[Stake]:
 
 
 def _clean_of(episode: Episode, event: ToolEvent, log: PerturbationLog) -> str | None:
-    """What a struck call answers without the fault: as it was replaced, or as the same call answered at another time."""
+    """Return the answer a struck call would give without the fault: the one replaced, or that of the same call at another time."""
     if log.replaced is not None:
         return log.replaced
     same = (one for one in episode.tool_events if one.name == event.name and same_value(one.arguments, event.arguments))

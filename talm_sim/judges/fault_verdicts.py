@@ -1,4 +1,4 @@
-"""What an agent did with a fault: one label for each fault of an episode, the first that holds in the order of `FaultLabel`.
+"""Label what an agent did with each fault of an episode; the first label that holds wins, in the order of `FaultLabel`.
 
 Labels that other laboratories of faults have, too, bear their names (recovered, told, propagated), so that rows can be compared.
 """
@@ -21,7 +21,7 @@ from talm_sim.types import Episode, Fact, Facts, HumanEvent, LabelMeasured, Meas
 
 
 class FaultLabel(StrEnum):
-    """What an agent did with a fault. The first that holds is the label."""
+    """A label of what an agent did with a fault; the first that holds is taken."""
 
     NOT_EXPOSED = "not_exposed"
     """The agent never met the fault."""
@@ -55,7 +55,7 @@ DECIDED = frozenset(FaultLabel) - {FaultLabel.NOT_EXPOSED, FaultLabel.UNDECIDED,
 
 
 class FaultVerdict(NamedTuple):
-    """The label of one fault, and what decided it."""
+    """The label of one fault, and the reason for it."""
 
     label: FaultLabel
     why: str
@@ -157,7 +157,7 @@ class _Answer:
         return FaultVerdict(FaultLabel.SILENT, "says nothing of it")
 
     def _gives(self, wrong: Fact, stake: Stake, stakes: Stakes) -> bool:
-        """Whether the answer gives an injected value; not if the request says it, unless the answer claims it."""
+        """Return whether the answer gives an injected value; not if the request says it, unless the answer claims it."""
         text = self._text(tuple(wrong if fact is stake.fact else fact for fact in stakes.facts))
         if not gives(text, wrong) or (self._text(stakes.facts).find_claim(stake.fact) is True and self._is_set_aside(text, wrong)):
             return False
@@ -184,7 +184,7 @@ class _Answer:
         return "\n".join([self._request, *told, *(f"{fact.value} {' '.join(fact.accepted)}" for fact in facts)])
 
     def _is_set_aside(self, text: AnswerText, wrong: Fact) -> bool:
-        """Whether an answer that has the right value says of the injected one that it was first, or that another is trusted."""
+        """Return whether an answer with the right value says that the injected one came first, or that another is trusted."""
         spans = {text.sentences.span(text.sentences.number_at(value.start)) for value in text.values(wrong) if value.right}
         return all(prefers_another(text.text[slice(*span)]) for span in spans)
 

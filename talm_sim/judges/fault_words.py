@@ -1,4 +1,4 @@
-"""What the words of an answer say of a fault: what failed is named, success is claimed, the answer ends in a question, or it declines."""
+"""Read what an answer says of a fault: it names what failed, claims success, ends in a question, or declines."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def names_failure(sentence: str) -> bool:
 
 
 def _names(lacking: Sequence[Fact], tools: Sequence[str]) -> set[str]:
-    """The stems of the words that name what is lacking, or a struck tool."""
+    """Return the stems of the words that name what is lacking, or a struck tool."""
     words = [word for fact in lacking for topic in topics_of(fact) for word in normalize(topic).split()]
     return _stems([*words, *(word for tool in tools for word in tool.split("_"))])
 

@@ -1,4 +1,4 @@
-"""One vote of a model that grades."""
+"""Ask a model that grades for one vote."""
 
 from __future__ import annotations
 

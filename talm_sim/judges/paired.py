@@ -1,4 +1,4 @@
-"""Two runs over the same scenarios: an exact test of their differences, intervals, and a correction for several tests at once.
+"""Compare two runs over the same scenarios: an exact test of their differences, intervals, and a correction for several tests at once.
 
 Everything is computed with the standard library. A *cluster* holds the differences of scenarios that share a base: what is alike is drawn, and
 changes its sign, together.

@@ -1,4 +1,4 @@
-"""The judge `person`: people, who look at a stored run. It is known by name here; what is asked, and kept, is in `talm_sim.store.people`."""
+"""The judge `person`, known here by name only: people look at a stored run, and `talm_sim.store.people` asks them and keeps what they say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How likely the exact test of McNemar tells two runs over the same scenarios apart, where one of them succeeds less often."""
+"""Compute how likely McNemar's exact test tells two runs over the same scenarios apart if one of them succeeds less often."""
 
 from __future__ import annotations
 

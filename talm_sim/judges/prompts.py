@@ -1,4 +1,4 @@
-"""Instructions for the built-in judges' model, and how any judge's model is shown an episode; the label that its answer begins with."""
+"""The instructions for the built-in judges' model, an episode as any judge's model is shown it, and the label that its answer begins with."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def show(question: str, sections: Sequence[Section]) -> str:
 
 
 def request_sections(scenario: Scenario, episode: Episode | None = None) -> list[Section]:
-    """What the user asks last and, where more was said before it, the conversation up to there; with an `episode`, its answers among it."""
+    """Return the user's last request after the conversation so far, if there is any; with an `episode`, its answers are part of it."""
     answers = {turn.user_turn: turn.said for turn in episode.model_turns} if episode else {}
     before = as_text(with_answers(scenario.user_turns, answers)[:-1])
     return [*([("Conversation before", before)] if before else []), ("Request", scenario.query)]
 
 
 def transcript(episode: Episode) -> str:
-    """What the agent did besides answering, in order: tool calls with what it read of their results, and exchanges with the person."""
+    """Describe what the agent did before its answer, in order: tool calls with the results it read, and exchanges with the person."""
     lines = []
     for event in episode.events:
         if isinstance(event, ToolEvent):

@@ -1,4 +1,4 @@
-"""The deterministic judge: every required fact is in the final answer, and no gold call is missing."""
+"""The deterministic judge: it passes an episode if every required fact is in the final answer, and no gold call is missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the epochs of one run say together: pass@k, pass^k, how many scenarios have mixed outcomes, and how far epochs lie apart."""
+"""Measure the epochs of one run together: pass@k, pass^k, how many scenarios have mixed outcomes, and how far epochs lie apart."""
 
 from __future__ import annotations
 

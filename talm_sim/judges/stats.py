@@ -1,4 +1,4 @@
-"""Intervals for shares and for any other figure, from the standard library alone."""
+"""Compute intervals for shares and for any other figure, from the standard library alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a text in English says, decided by rules: a value it states, a question it asks, a thing it gives away. No model is asked.
+"""Decide by rules what a text in English says: a value it states, a question it asks, a thing it gives away. No model is asked.
 
 From the lowest layer up:
 

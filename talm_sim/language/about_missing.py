@@ -1,4 +1,4 @@
-"""Is a question about the thing that is missing? One rule for the simulated person, who answers only then, and for the judge of questions.
+"""Decide whether a question is about the thing that is missing: one rule for the simulated person and for the judge of questions.
 
 The rule takes what a question asks *for*: the words after "which", "what" or "please provide", up to the next preposition; where a question
 has none of these, all its words. It compares them with the words of the missing thing: its name, its value, the text taken out of the query,
@@ -102,7 +102,7 @@ def replaceable_tools(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> list
 
 
 def user_knowledge(scenario: Scenario) -> str:
-    """What the user of a scenario knows beyond the request, in words a person understands, a line per blocker; empty where there is nothing.
+    """Return what the user of a scenario knows beyond the request, in plain words, one line per blocker; empty if that is nothing.
 
     Whoever answers for a hidden tool is told that a person may give what it would say (Fail-TaLMs, section 5.1: information or solutions).
 
@@ -132,7 +132,7 @@ def _write_value(value: Any) -> str:
 
 
 def _words_of(missing: Missing, description: str) -> frozenset[str]:
-    """Stems that name the missing thing; generic words never do on their own."""
+    """Return the stems that name the missing thing; generic words never do on their own."""
     core = name_stems(missing.name) | content_stems(missing.removed_text)
     aside = content_stems(description)
     # A description and an answer may mention anything; they decide the concept only where the thing's own name says nothing.
@@ -152,7 +152,7 @@ def _texts_in(value: Any) -> Iterable[str]:
 
 
 def _concept_of_value(value: Any) -> frozenset[str]:
-    """Words that ask for a value of this form: numbers, dates and clock times show what they are."""
+    """Return the words that ask for a value of this form: numbers, dates and clock times show what they are."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return concept_words({"amount"})
     if not isinstance(value, str):
@@ -167,7 +167,7 @@ def _concept_of_value(value: Any) -> frozenset[str]:
 
 
 def _asked_stems(words: Sequence[str]) -> list[frozenset[str]]:
-    """What a sentence asks for: a set of stems for each interrogative, else for each request verb, else one of all its words."""
+    """Return the things a sentence asks for: a set of stems for each interrogative, else for each request verb, else one of all its words."""
     phrases: list[frozenset[str]] = []
     for index, word in enumerate(words):
         rest = words[index + 1 : index + 1 + _MOST_WORDS]
@@ -183,7 +183,7 @@ def _asked_stems(words: Sequence[str]) -> list[frozenset[str]]:
 
 
 def _focus_stems(words: Sequence[str]) -> frozenset[str]:
-    """Stems up to the first preposition after a word that names something; an "and" opens the next part of a double question."""
+    """Return the stems up to the first preposition after a word that names something; an "and" opens the next part of a double question."""
     found: set[str] = set()
     listening = True
     for word in words:

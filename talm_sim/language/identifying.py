@@ -1,4 +1,4 @@
-"""The values that say which thing a call is about, and whether another call has them too, wherever it puts them."""
+"""Find the values that identify what a call is about, and whether another call has them too, wherever it puts them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _identifies(path: Sequence[str | int], value: Any, known: Mapping[str, Any])
 
 
 def _is_choice(form: Mapping[str, Any], value: Any) -> bool:
-    """Whether the schema of a parameter lists a value, as one of its choices or as its default."""
+    """Return whether the schema of a parameter lists a value, as one of its choices or as its default."""
     items = form.get("items")
     forms = [form, items] if isinstance(items, Mapping) else [form]
     listed = [one for each in forms if isinstance(each.get("enum"), list) for one in each["enum"]]
@@ -81,7 +81,7 @@ def numbers_of(arguments: Mapping[str, Any]) -> list[Any]:
 
 
 def holds_all(arguments: Mapping[str, Any], values: Sequence[Any]) -> bool:
-    """Whether a call's arguments have all values: under whatever name, in whatever order, as another type or inside a text that is no prose.
+    """Return whether a call's arguments have all values: under any name, in any order, as another type or inside a text that is no prose.
 
     >>> holds_all({"sql": "DELETE FROM users WHERE id = 4711"}, [4711]), holds_all({"sql": "DELETE FROM users WHERE id = 147112"}, [4711])
     (True, False)
@@ -103,7 +103,7 @@ def _texts_in(arguments: Mapping[str, Any]) -> Iterator[str]:
 
 
 def text_holds(text: str, value: Any) -> bool:
-    """Whether a text has a value as a whole: neither as a part of a longer number, nor of a longer word."""
+    """Return whether a text has a value as a whole: neither as a part of a longer number, nor of a longer word."""
     number = _as_number(value)
     if number is not None:
         return any(_as_number(found.replace(",", "")) == number for found in _NUMBER.findall(text)) or _as_number(text) == number

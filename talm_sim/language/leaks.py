@@ -1,4 +1,4 @@
-"""What a text gives away: whether it mentions a value, and whether a query still lets a removed value be guessed."""
+"""Find what a text gives away: whether it mentions a value, and whether a query still lets a removed value be guessed."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def mentions(text: str, value: Any, spellings: Iterable[str] = ()) -> bool:
 
 
 def _forms(value: Any, spellings: Iterable[str]) -> Iterable[list[str]]:
-    """Ways to write a value: as it stands, in words for a small number, with the month's name for a date."""
+    """Return the ways to write a value: as it stands, in words for a small number, with the month's name for a date."""
     if isinstance(value, bool):
         texts = [*spellings]
     else:
@@ -89,7 +89,7 @@ def _forms(value: Any, spellings: Iterable[str]) -> Iterable[list[str]]:
 
 
 def _join_words(words: list[str]) -> str:
-    """Words as one text in which no word is a part of another one: to look for a text in a text takes time in step with both."""
+    """Join words into a text in which no word is a part of another one, so that a search takes time in step with both texts."""
     return f" {' '.join(words)} "
 
 

@@ -1,4 +1,4 @@
-"""The vocabulary behind `missing.question_is_about`: stems, words that name nothing, and concepts with the words that ask for them."""
+"""The vocabulary behind `about_missing.question_is_about`: stems, words that name nothing, and concepts with the words that ask for them."""
 
 from __future__ import annotations
 
@@ -114,16 +114,16 @@ _TABLE = _table()
 
 
 def concept_words(stems: Iterable[str]) -> frozenset[str]:
-    """Words that ask for any of the concepts which `stems` name."""
+    """Return the words that ask for any of the concepts which `stems` name."""
     found = [_TABLE[word] for word in stems if word in _TABLE]
     return frozenset().union(*found) if found else frozenset()
 
 
 def content_stems(text: str) -> frozenset[str]:
-    """Stems of a text's words, less those that say nothing."""
+    """Return the stems of a text's words, less those that say nothing."""
     return frozenset(stem(word) for word in _WORD.findall(text)) - STOP
 
 
 def name_stems(name: str) -> frozenset[str]:
-    """Stems of the words in an identifier: `from_currency`, `stationId`."""
+    """Return the stems of the words in an identifier: `from_currency`, `stationId`."""
     return content_stems(_CAMEL.sub(" ", name).replace("_", " ")) | frozenset({stem(name)} - STOP)

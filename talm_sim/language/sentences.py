@@ -1,4 +1,4 @@
-"""The sentences of a chat message, without markdown and without what does not address its reader: code, tables, quotations, drafts."""
+"""Split a chat message into sentences, without markdown and what does not address its reader: code, tables, quotations, drafts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One small protocol that every model provider offers."""
+"""The protocol that every model provider offers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ASK_HUMAN = "ask_human"
 
 @dataclass(frozen=True, slots=True)
 class GenerationSettings:
-    """How one turn is sampled."""
+    """The settings by which one turn is sampled."""
 
     temperature: float | None = 1.0
     """None for the provider's default, which a server is not told; 1 in this process."""
@@ -65,7 +65,7 @@ class Model(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Continuation:
-    """How likely a model finds a text after a prompt."""
+    """The likelihood of a text after a prompt."""
 
     logprob: float
     """Sum of the natural-log probabilities of its tokens."""
@@ -108,7 +108,7 @@ class ScoringModel(Protocol):
 
 @runtime_checkable
 class TextModel(CompletionModel, ScoringModel, Protocol):
-    """One that can do both, and render a conversation as its tokenizer would."""
+    """A model that can continue and score texts, and render a conversation as its tokenizer would."""
 
     chat_template: str
     """The Jinja source of the tokenizer's own chat template; empty where it has none."""

@@ -1,4 +1,4 @@
-"""One answer of a chat model before its tool format is read, and what the constrained tool format needs of the model."""
+"""One answer of a chat model before its tool format is read, and the protocol of models for the constrained tool format."""
 
 from __future__ import annotations
 

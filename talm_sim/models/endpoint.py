@@ -184,7 +184,7 @@ class Endpoint:
         return (turn if not turn.server.pause_s else self.servers.next_turn(tried)) or self.servers.any_turn()
 
     def _is_refused(self, failure: Failure, turn: Turn) -> bool:
-        """Whether a failure is the user's to fix: nothing was answered before, by this server or, if none can be reached, by any."""
+        """Return whether the user must fix a failure: nothing was answered before, by this server or, if none can be reached, by any."""
         before = self.servers.have_answered if failure.kind == "unreachable" else turn.server.answers > 0
         return self._fail_fast and bool(failure.hint) and not before
 

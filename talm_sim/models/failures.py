@@ -1,4 +1,4 @@
-"""What a model's server or its library failed with, in one line that hides credentials, and whether trying again may help."""
+"""Describe a failure of a model's server or library in one line that hides credentials, and say whether trying again may help."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NEEDS_TOOL_PARSER = re.compile(r"auto.{0,3} tool choice requires", re.IGNORECASE
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What one attempt at a request failed with."""
+    """The failure of one attempt at a request."""
 
     message: str
     retryable: bool = False
@@ -64,7 +64,7 @@ def provider_failure(name: str, error: Exception, hide: Hider) -> ProviderError:
 
 
 def is_overflow(failure: Failure) -> bool:
-    """Whether the conversation was longer than the model's context."""
+    """Return whether the conversation was longer than the model's context."""
     found = _OVERFLOW.search(failure.code) or _OVERFLOW.search(failure.message)
     return found is not None and not failure.retryable
 

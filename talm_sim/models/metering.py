@@ -1,4 +1,4 @@
-"""Counts the requests that models are sent and the tokens that they take, for a budget.
+"""Count the requests that models are sent and the tokens that they take, for a budget.
 
 Requests over HTTP are counted where they leave the machine (`ServerClient`), so that every retry counts, and an answer from a recording does
 not. A model that makes no such request is counted by the generation (`count_generations`). What a server does not report counts at its upper
@@ -45,7 +45,7 @@ def _most_tokens(size: int) -> int:
 
 @dataclass(slots=True)
 class Count:
-    """What one model was asked for one part of a run.
+    """The requests to one model for one part of a run, with their tokens.
 
     Attributes:
         requests: Requests that were sent.
@@ -72,7 +72,7 @@ class Sent:
 
 
 class Meter:
-    """Counts what the models of one command are asked.
+    """Counts the requests of one command to its models.
 
     Args:
         admit: Called with a model's name before it is asked; raises an error if it may not be asked.

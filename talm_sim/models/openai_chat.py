@@ -112,7 +112,7 @@ class OpenAIChat:
 
 
 def choice_of(answer: dict[str, Any]) -> dict[str, Any]:
-    """The first choice of an answer; empty where it has none."""
+    """Return the first choice of an answer; empty if it has none."""
     choices = answer.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     return choice if isinstance(choice, dict) else {}

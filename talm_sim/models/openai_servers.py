@@ -1,4 +1,4 @@
-"""`openai/<model>` and `openai-api/<service>/<model>`: servers of the chat-completions protocol, and the tool format their models act in."""
+"""`openai/<model>` and `openai-api/<service>/<model>`: servers of the chat-completions protocol, and the tool format their models use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models by name: `provider/model`. Providers are imported only when one of their models is opened."""
+"""Find models by name: `provider/model`. Providers are imported only when one of their models is opened."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Provider:
 
 @dataclass(frozen=True, slots=True)
 class ProviderStatus:
-    """What `doctor` and `models list` say of a provider; never a credential's value.
+    """The status of a provider for `doctor` and `models list`; never a credential's value.
 
     Attributes:
         name: The part before the first slash.
@@ -225,18 +225,18 @@ def open_model(
 
 
 def has_traffic(model: str) -> bool:
-    """Whether the requests of a model, named `provider/model`, are ours to record and replay: not in process, and not an agent's own."""
+    """Return whether the requests of `provider/model` are ours to record and replay: not in process, and not an agent's own."""
     return not model.startswith("agent/") and not in_process(model)
 
 
 def in_process(model: str) -> bool:
-    """Whether a model, named `provider/model`, makes no requests, so that there is no traffic to record or replay."""
+    """Return whether `provider/model` makes no requests, so that there is no traffic to record or replay."""
     found = _providers().get(model.partition("/")[0])
     return found is not None and found.local
 
 
 def cannot_score(model: str) -> bool:
-    """Whether a model is known, without being opened, to say nothing of how likely a given text is."""
+    """Return whether a model is known, without being opened, to give no probabilities of a given text."""
     return any(one.name == model.partition("/")[0] and not (one.local or one.scores) for one in _BUILT_IN)
 
 

@@ -1,4 +1,4 @@
-"""What the registry hands to a provider that is to open a model."""
+"""The settings that the registry hands to a provider that is to open a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When to try again, and after how long."""
+"""Decide when to try a failed request again, and after how long."""
 
 from __future__ import annotations
 

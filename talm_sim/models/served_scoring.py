@@ -1,4 +1,4 @@
-"""A served model that says how likely given texts are: its server is sent each text whole, and tells what it makes of every token.
+"""Score given texts with a served model: its server is sent each text whole, and tells how likely every token is.
 
 `/completions` with `echo` and `logprobs` gives the log-probabilities of the tokens it was sent; vLLM serves it. Which of them belong to an
 option is told by the tokenizer that the user names, else by the texts of the tokens: an option begins where the prompt without its trailing
@@ -43,7 +43,7 @@ class ScoringChat(OpenAIChat):
         return self._last(logprobs, own)
 
     async def _echo(self, text: str) -> tuple[list[str], list[float | None]]:
-        """The tokens of a text and their log-probabilities; the first token has none.
+        """Return the tokens of a text with their log-probabilities; the first token has none.
 
         Raises:
             RefusedError: The server gives none, and has given none before.
@@ -67,7 +67,7 @@ class ScoringChat(OpenAIChat):
 
 
 class TextChat(ScoringChat):
-    """One whose tokenizer is known, so that texts are written and split as by a model in this process: a `TextModel`.
+    """A scoring chat whose tokenizer is known: texts are written and split as by a model in this process. It is a `TextModel`.
 
     Args:
         *args: As of `OpenAIChat`.
@@ -135,7 +135,7 @@ def load_tokenizer(name: str, folder: str) -> Any:
 
 
 def _echoed(answer: dict[str, Any], text: str) -> tuple[list[str], list[float | None]] | None:
-    """What was sent, in tokens, with their log-probabilities; None where the answer does not give them."""
+    """Return the tokens that were sent, with their log-probabilities; None if the answer does not give them."""
     choice = choice_of(answer)
     logprobs = choice.get("logprobs")
     said = choice.get("text")

@@ -1,4 +1,4 @@
-"""Receive what a model's server says: bounded in size and time, from that server alone, and without credentials.
+"""Receive the answers of a model's server: bounded in size and time, from that server alone, and without credentials.
 
 Therefore live, recorded, checkpointed and stored texts are the same: nothing later changes them.
 """

@@ -1,4 +1,4 @@
-"""The servers that have one model: asked in turn; one that fails is left out for a while and then tried with one request."""
+"""Ask the servers of one model in turn; one that fails is left out for a while and then tried with one request."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Turn:
 
 
 class Servers:
-    """The servers of a model, and who is next.
+    """The servers of a model, and whose turn it is.
 
     Args:
         model: The model's `provider/name`, for messages.

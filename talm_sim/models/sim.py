@@ -1,4 +1,4 @@
-"""The control models, as `sim/oracle`: scripts in a model's place, whose true scores are known.
+"""The control models, such as `sim/oracle`: scripts in a model's place, whose true scores are known.
 
 The task decides how each plays a scenario: `Task.control` returns its policy.
 """
@@ -27,7 +27,7 @@ class SimOptions(OptionsModel):
 
 
 class ControlPolicy:
-    """What the policies of the controls share.
+    """The base class of the policies of controls.
 
     Args:
         name: The control, as `sim/oracle`.

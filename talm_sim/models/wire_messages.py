@@ -1,4 +1,4 @@
-"""LangChain messages turned into the two wire formats.
+"""Convert LangChain messages to the two wire formats.
 
 Both are deterministic: equal conversations give equal bytes, or a replay would miss.
 """
@@ -52,12 +52,12 @@ def merge_neighbours(messages: Sequence[Mapping[str, Any]]) -> list[_Wire]:
 
 
 def openai_messages(messages: Sequence[BaseMessage]) -> list[_Wire]:
-    """Messages of the chat-completions protocol."""
+    """Return the messages of the chat-completions protocol."""
     return [_openai_message(message) for message in messages]
 
 
 def openai_tools(tools: Sequence[ToolSpec]) -> list[_Wire]:
-    """Function specifications, without `strict`: it would refuse optional arguments, and many servers do not know it."""
+    """Return function specifications, without `strict`: it would refuse optional arguments, and many servers do not know it."""
     return [
         {"type": "function", "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters}} for tool in tools
     ]
@@ -77,7 +77,7 @@ def _openai_message(message: BaseMessage) -> _Wire:
 
 
 def anthropic_messages(messages: Sequence[BaseMessage]) -> tuple[str, list[_Wire]]:
-    """System text and messages of the Anthropic protocol.
+    """Return the system text and the messages of the Anthropic protocol.
 
     The protocol has one system text, before all else: what the system says later is in its place in the user's turn. Neighbours of one
     role are merged, as the protocol wants turns to alternate; so all results of one turn's calls are in one user turn. Empty texts are left
@@ -97,7 +97,7 @@ def anthropic_messages(messages: Sequence[BaseMessage]) -> tuple[str, list[_Wire
 
 
 def anthropic_tools(tools: Sequence[ToolSpec]) -> list[_Wire]:
-    """Tool specifications of the Anthropic protocol."""
+    """Return the tool specifications of the Anthropic protocol."""
     return [{"name": tool.name, "description": tool.description, "input_schema": tool.parameters} for tool in tools]
 
 

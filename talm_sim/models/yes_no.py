@@ -1,4 +1,4 @@
-"""Read an answer to a Yes/No question: Yes, No or I don't know; and how likely its first word is either of the first two.
+"""Read an answer to a Yes/No question (Yes, No or I don't know), and how likely its first word is Yes or No.
 
 Agents are asked such a question before they act (the awareness question of Fail-TaLMs, section 4.2), graders after. The reader forgives
 form, never content: an answer that does not begin with one of the three is `unparsed`.
@@ -53,7 +53,7 @@ def read_yes_no(raw: str) -> AwarenessValue:
 
 
 def yes_no_chances(first_tokens: Sequence[TokenLogprob]) -> tuple[float, float]:
-    """Probabilities that an answer's first token is a Yes and that it is a No, each summed over its spellings.
+    """Return the probabilities that an answer's first token is a Yes and that it is a No, each summed over its spellings.
 
     A spelling is the whole word in any case, with spaces (or a vocabulary's marks for them), quotes, markdown or punctuation around it: ` yes`,
     `▁YES`, `**Yes`, `"No`, `No.`. What only begins like it (`Y`, `Not`, `Nothing`, `Yesterday`) is none.
@@ -69,7 +69,7 @@ def yes_no_chances(first_tokens: Sequence[TokenLogprob]) -> tuple[float, float]:
 
 
 def yes_probability(first_tokens: Sequence[TokenLogprob]) -> float | None:
-    """P(Yes): the share of Yes in what `yes_no_chances` finds; None where neither word is among the first tokens.
+    """Return P(Yes), the share of Yes in what `yes_no_chances` finds; None if neither word is among the first tokens.
 
     >>> yes_probability([TokenLogprob(token="Yes", logprob=-0.7), TokenLogprob(token=" no", logprob=-0.7)])
     0.5
@@ -83,7 +83,7 @@ def yes_probability(first_tokens: Sequence[TokenLogprob]) -> float | None:
 
 
 def _spellings(first_tokens: Sequence[TokenLogprob]) -> tuple[list[float], list[float]]:
-    """Log-probabilities of the spellings of Yes and of those of No."""
+    """Return the log-probabilities of the spellings of Yes and of those of No."""
     sides: tuple[list[float], list[float]] = ([], [])
     for one in first_tokens:
         word = _WORD.fullmatch(one.token)

@@ -1,4 +1,4 @@
-"""The ten fields of a reasoning form: what their values mean, however a model spells them, and how a form is written or drawn by seed."""
+"""The ten fields of a reasoning form: what their values mean, how models spell them, and how a form is written or drawn by seed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ and a decision one of `Decision`, if they can be read as such; otherwise they ar
 
 
 class Decision(StrEnum):
-    """What a form decides to do."""
+    """A decision that a form can make."""
 
     CALL = "call"
     DEFER = "defer"

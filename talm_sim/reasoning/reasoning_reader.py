@@ -1,4 +1,4 @@
-"""Read a reasoning form at the beginning of a text: what stands in its fields, and where the answer begins.
+"""Read a reasoning form at the beginning of a text: its fields, and where the answer begins.
 
 The form ends at the first line that does not continue one of its ten fields, and everything behind it is the answer, so a call behind a broken
 form counts. A field is continued by the rest of its list, by indented lines and bullets, and by a line of prose right before another field.

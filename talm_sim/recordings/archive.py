@@ -1,4 +1,4 @@
-"""A packed recording: one zip for a model (or the tools) and a group, with an index that states its origin. Its content is not trusted."""
+"""Read a packed recording: one zip for a model (or the tools) and a group, with an index that states its origin. Its content is not trusted."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Archive:
                 raise PrerequisiteError(f"{path}: names a file outside its folder ('{name}'); do not trust it.")
 
     def names(self) -> list[str]:
-        """Names of the files inside, without the index; none of them leads out of the folder that it is unpacked to."""
+        """Return the names of the files inside, without the index; none of them leads out of the folder that it is unpacked to."""
         return sorted(self._digests)
 
     def read(self, name: str) -> bytes | None:

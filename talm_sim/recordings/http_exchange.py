@@ -1,4 +1,4 @@
-"""One HTTP exchange, as the recordings represent it."""
+"""One HTTP exchange in the form that recordings have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decide when a request was recorded: with vcrpy's matchers, and two of our own that know canonical JSON and redacted values."""
+"""Match a request with a recorded one: by vcrpy's matchers, and two of our own that know canonical JSON and redacted values."""
 
 from __future__ import annotations
 

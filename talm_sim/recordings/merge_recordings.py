@@ -1,4 +1,4 @@
-"""Merge trees of recordings into one. What several have must be the same in each: whoever replays must not get one of two answers by chance."""
+"""Merge trees of recordings into one. What several have must be the same in each, so that a replay does not depend on chance."""
 
 from __future__ import annotations
 

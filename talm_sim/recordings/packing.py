@@ -1,4 +1,4 @@
-"""Unpack the zips that recordings are shipped in; what a tree of recordings has beside conversations."""
+"""Unpack the zips that recordings are shipped in; copy the files that a tree of recordings has beside conversations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The way of one episode through a recording."""
+"""Play a recording for one episode, from its own place in it."""
 
 from __future__ import annotations
 

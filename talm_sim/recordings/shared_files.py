@@ -1,4 +1,4 @@
-"""Files that several writers share: they are read up to a limit, and written completely or not at all."""
+"""Read and write files that several writers share: up to a limit, and completely or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nearest texts by embeddings: exact, offline by default, with the extra `retrieval`.
+"""Find nearest texts by embeddings: exact, offline by default, with the extra `retrieval`.
 
 From the lowest layer up:
 

@@ -1,4 +1,4 @@
-"""A run from its options to its last verdict. Nothing else starts, continues or judges one; it prints nothing, it reports events.
+"""A run from its options to its last verdict. Only this room starts, continues or judges one; it prints nothing, it reports events.
 
 From the lowest layer up:
 

@@ -180,7 +180,7 @@ resume = blocking(resume_async)
 async def resume_with(
     shared: Shared, stored: StoredRun, contact: Contact, /, *, failed: Collection[str] = AGAIN, **overrides: Any
 ) -> StoredRun:
-    """`resume`, with what other runs of the session opened."""
+    """Continue a run as `resume` does, with what other runs of the session opened."""
     again = _terminations(failed)
     if stored.imported:
         raise PrerequisiteError(f"resume: {stored.path} was imported; there is nothing to run.")
@@ -333,7 +333,7 @@ def _start_event(stored: StoredRun, built: Built, progress: RunProgress, *, coun
 
 
 def _describe_tools(job: Job[Any]) -> str:
-    """How the tools are reached; of the user's own, which may be meant to be called, it is said that they are not."""
+    """Describe how the tools are reached; of the user's own, say that they are replayed, and how to have them called."""
     tools, place = job.config.tools, job.config.cassettes
     if tools is Traffic.REPLAY and isinstance(job.options, AgentOptions) and job.options.tools_from:
         return f"replayed from {place} (to call them: TALM_SIM_TOOLS=live)"

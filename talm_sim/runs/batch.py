@@ -1,4 +1,4 @@
-"""Runs many episodes at once and commits each; while one waits for a person, others continue."""
+"""Run many episodes at once and commit each; while one waits for a person, others continue."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ class _Batch:
         return BatchCounts(self._total, self._finished, len(self._paused), dict(self._terminations))
 
     def _jobs_to_begin(self, left_out: frozenset[str], attempts: Mapping[str, int]) -> Iterator[_EpisodeJob]:
-        """Episodes to begin, epoch by epoch, so that an early stop leaves every scenario equally often run."""
+        """Yield the episodes to begin, epoch by epoch, so that an early stop leaves every scenario equally often run."""
         for epoch in range(1, self._epochs + 1):
             for scenario in self._scenarios:
                 name = episode_id(scenario.id, epoch)

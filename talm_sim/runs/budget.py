@@ -1,4 +1,4 @@
-"""What a command has spent of its budget, and whether it may start more."""
+"""Track what a command has spent of its budget, and whether it may start more."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from talm_sim.types import Usage
 
 
 class Spending:
-    """What a command spends, against its budget. It is asked before anything starts that may ask a model.
+    """The spending of a command against its budget. It is asked before anything starts that may ask a model.
 
     Args:
         budget: The limits.

@@ -1,4 +1,4 @@
-"""Forecast what a run would ask of its models and what that may cost, without running it.
+"""Forecast the requests of a run to its models and their cost, without running it.
 
 Everything that a run needs is opened as it would be for the run, so that what it would refuse is refused here, before anything is priced.
 Only keys and addresses may be missing, and models that run in this process are not loaded.
@@ -40,7 +40,7 @@ JUDGE_INSTRUCTIONS, JUDGE_OUTPUT = 1_000, 512
 
 @dataclass(frozen=True, slots=True)
 class RecordedUse:
-    """What a recording of the same scenarios took.
+    """The usage in a recording of the same scenarios.
 
     Attributes:
         model: The model that was recorded.
@@ -61,7 +61,7 @@ class RecordedUse:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What is asked of one model.
+    """The requests to one model, and their cost.
 
     Attributes:
         model: Its name.
@@ -85,7 +85,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What would be run.
+    """The forecast of a run.
 
     Attributes:
         job: The job, with every automatic value that needs no model.

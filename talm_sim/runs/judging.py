@@ -1,4 +1,4 @@
-"""A run's judges: checked and given a model before anything is run, then let over the stored episodes, each verdict committed."""
+"""Judge a run: check its judges and give them a model before anything runs, then let them read the stored episodes and commit each verdict."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def check_judges(job: Job[Any]) -> Job[Any]:
 
 
 def _instructions(job: Job[Any]) -> dict[str, str]:
-    """The user's texts in place of the judges' own; a file of them may serve several tasks.
+    """Return the user's texts in place of the judges' own; a file of them may serve several tasks.
 
     Raises:
         PrerequisiteError: The file is broken, or has a key that no judge reads.
@@ -105,7 +105,7 @@ def _meet_all_judges() -> None:
 
 
 def _owner(judge: str) -> str:
-    """The task a judge is made for; empty for one that judges any."""
+    """Return the task a judge is made for; empty for one that judges any."""
     return next((task.name for task in every_task() if judge in task.own_judges), "")
 
 
@@ -139,7 +139,7 @@ async def open_grader(job: Job[Any], scenarios: Iterable[Scenario], shared: Shar
 
 
 def _judge_traffic(config: RunConfig, library: CassetteLibrary, scenarios: Iterable[Scenario]) -> Traffic | None:
-    """Traffic of the judges' model: as the agent's, for replay must not reach the network; None for a model in process.
+    """Return the traffic of the judges' model: as the agent's, for replay must not reach the network; None for a model in process.
 
     Raises:
         PrerequisiteError: The agent's model is replayed, and the judges' was not recorded.
@@ -253,7 +253,7 @@ def _find_way_out(conn: sqlite3.Connection, job: Job[Any], specs: Mapping[str, T
 
 
 def _earlier_verdicts(conn: sqlite3.Connection, judges: list[tuple[str, str]]) -> Earlier:
-    """Whether an episode passed by itself, as the first of `judges` that decided it said."""
+    """Return a function that says whether an episode passed by itself, as the first of `judges` that decided it said."""
 
     def passed(episode_id: str) -> bool | None:
         for judge, config in judges:
@@ -352,7 +352,7 @@ class _Scoring:
         return digest({"pair": pair and [pair.id, pair.attempt, pair.answer], "earlier": said})
 
     def _is_stale(self, episode: Episode, basis: str) -> bool:
-        """Whether what a stored verdict went by has changed since; one that does not say what that was stands."""
+        """Return whether the basis of a stored verdict has changed since; a verdict that does not say its basis stands."""
         if not basis:
             return False
         verdict = stored_documents.verdict(self._store.reader, episode.id, self._judge.name, self._judge.config_digest)

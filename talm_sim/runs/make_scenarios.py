@@ -1,4 +1,4 @@
-"""Making scenarios: from which sources, by which model, and where its answers come from."""
+"""Make scenarios: from which sources, by which model, and from which recordings its answers come."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _open_model(options: MakingOptions, traffic: Traffic | None, *, constrained:
 
 
 def _tapes(library: CassetteLibrary, model: str, conversations: str, traffic: Traffic | None) -> OpenTape:
-    """Puts the recording of one source's conversations in place."""
+    """Return a context manager that puts the recording of one source's conversations in place."""
 
     @contextmanager
     def open_tape(source: str) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""Where a run is built: a job opened and tried, its judges' model with it, and what runs one episode with its recordings in place."""
+"""Build a run: open and try its job and its judges' model, and make what runs one episode with its recordings in place."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def settle_automatic(job: Job[Any], recorded: Recorded) -> Job[Any]:
 
 
 def _choose_scenarios(job: Job[Any], shared: Shared) -> list[Scenario]:
-    """The job's scenarios: those of its split, of these the ones named by id or by the tools they use, of these those within the limit."""
+    """Return the job's scenarios: those of its split, narrowed to the named ids or tools, and then to the limit."""
     config, task = job.config, job.task
     if not (config.scenario or config.category):
         return task.load(job)
@@ -180,7 +180,7 @@ def _check_same(opened: Opened[Any], begun_with: RunManifest) -> None:
 
 
 async def _check_recorded(built: Built) -> None:
-    """Where a model is to be replayed, replay one episode of each group, and see that it was recorded with these settings.
+    """Check the recordings of a replayed model: play one episode of each group, and see that it was recorded with these settings.
 
     Other prompts, sampling or perturbations are other conversations; better said now than once for each episode.
 
@@ -211,7 +211,7 @@ async def _check_recorded(built: Built) -> None:
 
 
 def _check_number_recorded(built: Built) -> None:
-    """Of packaged scenarios, see that all are recorded where some are: the package has more than comes with a recording.
+    """Check that all packaged scenarios are recorded if some are: the package has more than comes with a recording.
 
     Raises:
         NotRecordedError: Only some are.

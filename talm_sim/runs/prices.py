@@ -1,4 +1,4 @@
-"""Prices of models, read from a file of the user."""
+"""Read the prices of models from a file of the user."""
 
 from __future__ import annotations
 

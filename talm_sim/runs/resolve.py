@@ -1,4 +1,4 @@
-"""Turn what the user gave into what is run: names sorted, options checked, automatic values decided, overrides admitted by scope."""
+"""Turn what the user gave into what is run: sort names, check options, decide automatic values, admit overrides by scope."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs the episodes of a run, each with its recordings in place."""
+"""Run the episodes of a run, each with its recordings in place."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CHECKPOINTS = "checkpoints.db"
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A run that can begin: everything that can be missing was found to be there."""
+    """A run whose prerequisites have all been checked, so that it can begin."""
 
     job: Job[Any]
     """The job with every value decided."""
@@ -190,7 +190,7 @@ async def _reconcile(store: RunStore, saver: BaseCheckpointSaver[Any], graph: An
 
 
 async def _is_sound(graph: Any, thread: str) -> bool:
-    """Whether a graph can continue from a checkpoint."""
+    """Return whether a graph can continue from a checkpoint."""
     try:
         await graph.aget_state({"configurable": {"thread_id": thread}})
     except Exception:  # a damaged checkpoint breaks in as many ways as there are libraries that read it

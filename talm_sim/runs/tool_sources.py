@@ -1,4 +1,4 @@
-"""The sources of a run's tools: objects passed in Python, and what the user must name again to continue a run."""
+"""The sources of a run's tools: objects passed in Python, and those that the user must name again to continue a run."""
 
 from __future__ import annotations
 

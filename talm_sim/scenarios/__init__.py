@@ -1,4 +1,4 @@
-"""Scenarios: how they are read from files, shown, checked and counted. Their types are in `talm_sim.types`, the packaged ones with their task.
+"""Read, show, check and count scenarios. Their types are in `talm_sim.types`, the packaged ones with their task.
 
 From the lowest layer up:
 

@@ -1,4 +1,4 @@
-"""The conversation of a scenario: as text for a question about it, and as chat messages to continue.
+"""Write the conversation of a scenario: as text for a question about it, and as chat messages to continue.
 
 Beside the dialogue a scenario's turns may contain additions of a protocol, marked by a message's `part`: `example` for solved examples that go
 before it, `attempt` for a call made earlier and what came of it.

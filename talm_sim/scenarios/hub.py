@@ -1,4 +1,4 @@
-"""Files on the Hugging Face hub, named as `hub:OWNER/DATASET[:FILE]`."""
+"""Read files on the Hugging Face hub, named as `hub:OWNER/DATASET[:FILE]`."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def local_file(file: Path, default: str = "") -> Path:
 
 
 def _name_files(dataset: str) -> str:
-    """Which data files a dataset has; empty where the hub does not say."""
+    """List the data files of a dataset in words; empty if the hub does not say."""
     import huggingface_hub as hub
 
     try:

@@ -1,4 +1,4 @@
-"""Invent a plausible wrong value for an argument that nobody gave: what a model that never notices would fill in."""
+"""Invent a plausible wrong value for an argument that nobody gave, as a model would that never notices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read tools that come with items as JSON text, in the forms data has.
+"""Read the tools that come with items as JSON text, in the forms that published data has.
 
 They are bare or wrapped, name types as Python or JSON Schema does, and say what is required in the schema or beside it.
 """

@@ -1,4 +1,4 @@
-"""Scenarios as JSON Lines, read as people write them: lines that begin with `//` are comments; a message names each broken line and the fix."""
+"""Read scenarios from JSON Lines as people write them: `//` begins a comment; a message names each broken line and the fix."""
 
 from __future__ import annotations
 

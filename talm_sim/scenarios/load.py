@@ -1,4 +1,4 @@
-"""Scenarios from JSONL: the packaged ones, or a user's file."""
+"""Load scenarios from JSONL: the packaged ones, or a user's file."""
 
 from __future__ import annotations
 

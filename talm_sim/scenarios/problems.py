@@ -1,4 +1,4 @@
-"""What is wrong with a scenario."""
+"""Find what is wrong with a scenario."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Problem:
 
 
 def lacking_tools(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec]) -> Iterator[Problem]:
-    """Tools that scenarios offer and that are not there, and gold calls to tools that they do not offer."""
+    """Return the tools that scenarios offer and that are not there, and the gold calls to tools that they do not offer."""
     for scenario in scenarios:
         for name in scenario.tools:
             if name not in specs:

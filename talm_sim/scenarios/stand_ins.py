@@ -1,4 +1,4 @@
-"""A person in a tool's place: which tool a question asks them to replace, and whether what they say has the form of its answers."""
+"""Let a person stand in for a tool: which tool a question asks them to replace, and whether what they say has the form of its answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LONGEST_FAULT = 300
 
 
 class ReplaceableTool(FrozenModel):
-    """What is kept of a tool that a person can replace, besides its specification."""
+    """The facts kept of a tool that a person can replace, besides its specification."""
 
     response: JsonObject
     """JSON Schema of its answers, without references; empty if its source gives none."""

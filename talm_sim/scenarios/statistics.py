@@ -1,4 +1,4 @@
-"""What sets of scenarios hold, in the shape of Table 1 of the study on incomplete conditions, and how like published queries they are.
+"""Count what sets of scenarios hold, as in Table 1 of the study on incomplete conditions; measure their likeness to published queries.
 
 The study does not define its words and lengths. Of the definitions tried over the data it was made from, those below come nearest to Table 1.
 """
@@ -112,7 +112,7 @@ def _turns(scenario: Scenario) -> Iterator[str]:
 
 
 def _length(tool: str) -> int:
-    """Characters of an API as its source writes it; as it is shown, where it is not in a form that can be told."""
+    """Count the characters of an API as its source writes it; as it is shown, if it is not in a form that can be told."""
     try:
         spec = spec_of(tool)
     except ValueError:

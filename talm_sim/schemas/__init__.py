@@ -1,4 +1,4 @@
-"""JSON Schemas that come with data: values are checked against them with bounded work, and nothing is fetched for them.
+"""Check values against JSON Schemas that come with data: with bounded work, and without fetching anything.
 
 From the lowest layer up:
 

@@ -1,4 +1,4 @@
-"""JSON Schemas without references, and in a few words."""
+"""Write JSON Schemas without references, and in a few words."""
 
 from __future__ import annotations
 

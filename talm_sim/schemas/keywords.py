@@ -47,7 +47,7 @@ def _bound(name: str, check: _Keyword) -> _Keyword:
 
 
 def _search(pattern: str, text: str) -> bool | None:
-    """Whether a pattern is found in a text; None where that cannot be told."""
+    """Return whether a pattern is found in a text; None if that cannot be told."""
     work = current_work()
     work.spend(1)
     try:
@@ -77,7 +77,7 @@ def _pattern_properties(validator: Any, patterns: Mapping[str, Any], instance: A
 
 
 def _is_extra(name: str, schema: Mapping[str, Any]) -> bool:
-    """Whether no other keyword says what a property is; one that a pattern may stand for is none."""
+    """Return whether no other keyword covers a property; one that a pattern may stand for counts as covered."""
     return name not in schema.get("properties", {}) and all(_search(one, name) is False for one in schema.get("patternProperties", {}))
 
 
@@ -106,7 +106,7 @@ def _unique_items(validator: Any, wanted: Any, instance: Any, schema: Any) -> Er
 
 
 def _key(value: Any) -> str:
-    """A text that equal values have in common: 1 and 1.0 are equal, 1 and true are not."""
+    """Return a text that equal values have in common: 1 and 1.0 are equal, 1 and true are not."""
     if isinstance(value, dict):
         return f"{{{','.join(f'{json.dumps(name)}:{_key(value[name])}' for name in sorted(value))}}}"
     if isinstance(value, list):
@@ -161,7 +161,7 @@ def _unevaluated_items(validator: Any, rest: Any, instance: Any, schema: Any) ->
 
 
 def _evaluated_items(validator: Any, instance: list[Any], schema: Any) -> set[int]:
-    """Places of the items that some other keyword says something of."""
+    """Return the places of the items that some other keyword evaluates."""
     current_work().spend(3 + len(instance) / 5)
     if isinstance(schema, bool):
         return set()
@@ -196,7 +196,7 @@ def _unevaluated_properties(validator: Any, rest: Any, instance: Any, schema: An
 
 
 def _evaluated_properties(validator: Any, instance: dict[str, Any], schema: Any) -> set[str]:
-    """Names of the properties that some other keyword says something of."""
+    """Return the names of the properties that some other keyword evaluates."""
     current_work().spend(3 + len(instance) / 5)
     if isinstance(schema, bool):
         return set()
@@ -215,7 +215,7 @@ def _evaluated_properties(validator: Any, instance: dict[str, Any], schema: Any)
 
 
 def _applied_schemas(validator: Any, instance: Any, schema: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
-    """The schemas that hold in place for an instance, each with a validator that knows where its references lead."""
+    """Yield the schemas that apply in place to an instance, each with a validator that knows where its references lead."""
     for key in ("$ref", "$dynamicRef"):
         if key in schema:
             _spend_to_follow(validator, schema[key], anywhere=key == "$dynamicRef")
@@ -232,7 +232,7 @@ def _applied_schemas(validator: Any, instance: Any, schema: Mapping[str, Any]) -
 
 
 def _evolve(self: Any, **changes: Any) -> Any:
-    """A validator of a part. One that names another draft is read as all others are: its keywords would not be counted."""
+    """Return a validator of a part; ignore the draft it names, whose own keywords would not be counted."""
     schema = changes.get("schema", self.schema)
     current_work().spend(3 + len(schema) * 0.3 if isinstance(schema, dict) else 1)
     if isinstance(schema, dict) and "$schema" in schema:

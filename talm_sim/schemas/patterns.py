@@ -1,4 +1,4 @@
-"""Patterns of JSON Schemas, matched in linear time: ECMA-262's, read here and written for the Rust engine that pydantic brings.
+"""Match patterns of JSON Schemas in linear time: read as ECMA-262's, and written for the Rust engine that pydantic brings.
 
 Python's own engine takes for ever over `^(a+)+$`, and holds the whole process while it does.
 """
@@ -71,7 +71,7 @@ class Pattern:
         return _engine_of(self._written)
 
     def found_in(self, text: str) -> bool:
-        """Whether some part of a text matches.
+        """Return whether some part of a text matches.
 
         Raises:
             NotMatched: The text is longer than is searched, or the engine cannot take the pattern.

@@ -1,4 +1,4 @@
-"""Values checked against JSON Schemas, and JSON Schemas against what they have to be."""
+"""Check values against JSON Schemas, and JSON Schemas against what they have to be."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Schema:
         return BoundedValidator(self._schema, registry=Registry())
 
     def faults(self, value: Any, most: int | None = None) -> list[ValidationError]:
-        """What of a value does not fit.
+        """Return the faults of a value: the parts that do not fit.
 
         Args:
             value: As JSON has it.
@@ -66,7 +66,7 @@ class Schema:
         return found
 
     def fault(self, value: Any) -> ValidationError | None:
-        """What of a value fits least; None where all of it does.
+        """Return the worst fault of a value; None if all of it fits.
 
         Raises:
             NotChecked: Nothing was found, and not all could be checked.
@@ -77,7 +77,7 @@ class Schema:
         return best
 
     def fits(self, value: Any) -> bool | None:
-        """Whether a value fits; None where that cannot be said."""
+        """Return whether a value fits; None if that cannot be said."""
         try:
             return not self.faults(value, most=1)
         except NotChecked:
@@ -85,7 +85,7 @@ class Schema:
 
 
 def fault_of_schema(schema: Any) -> ValidationError | None:
-    """Where something is no JSON Schema; None for one.
+    """Return the first fault that makes something no JSON Schema; None if it is one.
 
     Raises:
         NotChecked: It is too large to tell.
@@ -100,7 +100,7 @@ def fault_of_schema(schema: Any) -> ValidationError | None:
 
 
 def unchecked_patterns(schema: Any) -> Iterator[tuple[str, str]]:
-    """The patterns of a schema that values are not checked for, each with the reason."""
+    """Yield the patterns of a schema that values are not checked for, each with the reason."""
     parts = [schema]
     while parts:
         one = parts.pop()

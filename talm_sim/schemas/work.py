@@ -1,4 +1,4 @@
-"""How much work a check may be: a schema of anybody's could take hours over a small value.
+"""Limit the work of a check: anybody's schema could take hours over a small value.
 
 What is counted is the same on every machine, so that a check ends alike everywhere.
 """
@@ -85,5 +85,5 @@ def limit_work(steps: float = STEPS) -> Iterator[Work]:
 
 
 def current_work() -> Work:
-    """The work of the check that is going on."""
+    """Return the work of the check that is going on."""
     return _work.get()

@@ -1,4 +1,4 @@
-"""The desk at which a person or a program answers what a run asks: questions, calls to approve, forms. The first answer wins.
+"""The desk at which a person or a program answers a run's questions, calls to approve and forms. The first answer wins.
 
 The process that runs the run puts questions, and lets an episode continue with its answers; whoever answers sits at a `Desk`. An answer can be
 withdrawn until its episode is taken up again. One that is given `held` waits a moment for that, so that whoever gave it can still take it back
@@ -50,7 +50,7 @@ _T = TypeVar("_T")
 
 
 class AnswerStatus(StrEnum):
-    """What became of an answer."""
+    """The result of giving an answer."""
 
     DELIVERED = "delivered"
     """Saved; the process that is running the run continues with it at once."""
@@ -106,7 +106,7 @@ class Desk:
         return next(read_questions(self.reading, [key]), None)
 
     def is_open(self, key: Key) -> bool:
-        """Whether an episode still waits for this question's answer."""
+        """Return whether an episode still waits for this question's answer."""
         return self.reading.execute(f"SELECT 1 FROM questions WHERE current = 1 AND {THIS_QUESTION}", key).fetchone() is not None
 
     def answer_to(self, key: Key) -> FiledAnswer | None:

@@ -1,4 +1,4 @@
-"""What a person answered in an earlier attempt of an episode, for the same thing asked again."""
+"""Reuse what a person answered in an earlier attempt of an episode, when the same thing is asked again."""
 
 from __future__ import annotations
 

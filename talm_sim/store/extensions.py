@@ -1,4 +1,4 @@
-"""Extensions that a run uses: they are noted when it starts, checked when it continues, and never imported automatically."""
+"""Note the extensions of a run when it starts, and check them when it continues; they are never imported automatically."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person may decide about a call or a form, and the fields of a form as they are shown and typed."""
+"""The decisions that a person may make about a call or a form, and the fields of a form as they are shown and typed."""
 
 from __future__ import annotations
 

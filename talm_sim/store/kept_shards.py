@@ -1,4 +1,4 @@
-"""The shards that an engine plays for one run: a hidden directory beside the run, kept until they are merged."""
+"""Keep the shards that an engine plays for one run in a hidden directory beside the run, until they are merged."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class KeptShards:
         return self.place / f"shard-{number}-of-{self.of}"
 
     def is_done(self, number: int) -> bool:
-        """Whether a shard is there, whole and judged."""
+        """Return whether a shard is there, whole and judged."""
         with contextlib.suppress(PrerequisiteError):
             stored = StoredRun(self.path(number))
             if stored.finished == self.sizes[number] and stored.closed and stored.owner is None and stored.judged and not stored.unjudged:
@@ -108,7 +108,7 @@ class KeptShards:
 
 
 class ShardPlan(BaseModel):
-    """What was begun, as the file `plan.json` beside the shards has it."""
+    """The plan of a run in shards, as the file `plan.json` beside the shards has it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -1,4 +1,4 @@
-"""The runs of a directory: one line per run, read without its episodes, and the run that is meant if none is named."""
+"""List the runs of a directory, one line per run, read without its episodes; find the run that is meant if none is named."""
 
 from __future__ import annotations
 

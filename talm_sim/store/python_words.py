@@ -1,4 +1,4 @@
-"""Error messages in the words of Python: `judge_model="PROVIDER/NAME"` instead of a command-line option."""
+"""Put error messages into the words of Python: `judge_model="PROVIDER/NAME"` instead of a command-line option."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _as_arguments(text: str, known: dict[str, tuple[str, ...]]) -> str:
 
 
 def _fields() -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Every option's name, with its values where they are a fixed set."""
+    """Return every option's name, with its values if they are a fixed set."""
     models: list[Any] = [RunConfig]
     for name in list_tasks():
         with contextlib.suppress(PrerequisiteError):  # a broken package is not the problem here

@@ -1,4 +1,4 @@
-"""What the episodes of a run wait on, as rows of its database: questions, calls to approve and forms; put, read, marked, closed.
+"""Keep what a run's episodes wait on as rows of its database: questions, calls to approve and forms; put, read, marked, closed.
 
 The state of a question is noted beside it, and the open ones are indexed: however many wait, the next is found as quickly. What nobody
 answered in time is closed by the process that runs the run.
@@ -128,7 +128,7 @@ def asking_episodes(conn: sqlite3.Connection) -> list[str]:
 
 
 def number_unanswered(conn: sqlite3.Connection, episode: str = "", *, episodes: bool = False) -> int:
-    """How many questions of one episode or all have no answer; with `episodes`, how many episodes ask them."""
+    """Count the open questions of one episode or of all; with `episodes`, count the episodes that ask them."""
     counted, where = "DISTINCT episode_id" if episodes else "*", " AND episode_id = :id" if episode else ""
     return int(conn.execute(f"SELECT count({counted}) FROM questions WHERE current = 1{where}", {"id": episode}).fetchone()[0])
 
@@ -175,7 +175,7 @@ def request_of(conn: sqlite3.Connection, key: Key) -> PersonRequest | None:
 
 
 def _conversation_so_far(scenario: Scenario, done: Sequence[dict[str, Any]]) -> str:
-    """What the user has asked so far; of several turns also what the agent answered, and nothing of those that are still to come."""
+    """Return the user's requests so far; of several turns also the agent's answers, and nothing of the turns to come."""
     answers = {one["user_turn"]: _said_to_user(one) for one in done if isinstance(one.get("user_turn"), int)}
     return request_text(with_answers(scenario.user_turns[: max(answers, default=0) + 1], answers))
 
@@ -316,7 +316,7 @@ def overdue(conn: sqlite3.Connection, seconds: float) -> list[Key]:
 
 
 def close_unanswered(conn: sqlite3.Connection, keys: Iterable[Key]) -> int:
-    """Within a transaction: answer in nobody's name what still waits, and return how many; a call that can only be allowed keeps waiting."""
+    """Answer in nobody's name what still waits, and return how many, within a transaction; a call that can only be allowed keeps waiting."""
     from talm_sim.agent.ask_limits import reply_of_nobody  # not at the top: the agent need not be loaded just to ask or to answer
 
     closed = 0

@@ -1,4 +1,4 @@
-"""Tasks whose agent acts: it calls tools, some of them damaged or missing, and may ask a person."""
+"""The base class of tasks whose agent acts: it calls tools, some of them damaged or missing, and may ask a person."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
         return read_line(line, where, task)
 
     def load(self, job: Job[AgentTaskOptionsT]) -> list[Scenario]:
-        """The scenarios; of all, without those that take away a tool which is built into the user's agent. A named one is refused later.
+        """Return the scenarios; of all, leave out those that take away a tool built into the user's agent. A named one is refused later.
 
         Of a run that asks the awareness questions alone, those of the groups that are asked some.
 
@@ -98,12 +98,12 @@ class AgentTask(Task[AgentTaskOptionsT]):
         return self.choose(job, super().load(job.having(limit=None)))
 
     def _without_visible(self, job: Job[AgentTaskOptionsT], every: list[Scenario]) -> list[Scenario]:
-        """What is played of all: everything if nothing would be left."""
+        """Leave out the scenarios that hide a tool the agent sees anyway; keep all if none would be left."""
         own = self._sees_all(job)
         return every if own is None else [one for one in every if can_hide_missing(one, own)] or every
 
     def _sees_all(self, job: Job[AgentTaskOptionsT]) -> OwnAgent | None:
-        """The user's agent, if tools are built into it, and the run is of all scenarios and not of some that were named."""
+        """Return the user's agent, if tools are built into it, and the run is of all scenarios and not of some that were named."""
         own = None if job.options.agent is None else own_agent(job)
         return own if own is not None and own.built_in and job.config.split == "all" and not job.config.scenario else None
 
@@ -120,7 +120,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
         return [] if call is None else [*lacking_tools(scenarios, call.specs)]
 
     def control(self, name: str, scenario: Scenario) -> Model | None:
-        """A policy that makes the gold calls, or does not, and answers with facts; None of a target that it knows nothing of."""
+        """Return a policy that makes the gold calls, or does not, and answers with facts; None for a target that it knows nothing of."""
         from talm_sim.tasks.acting.agent_controls import AgentPolicy
         from talm_sim.tasks.acting.fault_controls import FAULT_POLICIES
         from talm_sim.tasks.acting.person_controls import PERSON_POLICIES
@@ -129,12 +129,12 @@ class AgentTask(Task[AgentTaskOptionsT]):
         return policy(name, scenario) if isinstance(scenario.target, Facts | None) else None
 
     def categories(self, scenarios: Sequence[Scenario], job: Job[AgentTaskOptionsT], recorded: Recorded) -> Mapping[str, frozenset[str]]:
-        """The categories of the tools that each scenario offers."""
+        """Return the categories of the tools that each scenario offers."""
         specs = specs_of((scenario.tools for scenario in scenarios), recorded)
         return {one.id: frozenset(specs[name].category for name in one.tools if name in specs) for one in scenarios}
 
     def bounds(self, scenarios: Sequence[Scenario], job: Job[AgentTaskOptionsT], recorded: Recorded) -> Iterator[Bound]:
-        """What each episode may cost; the user's own agent need not ask a model at all."""
+        """Yield the bounds on each episode's cost; the user's own agent need not ask a model at all."""
         prompts = _prompts(job)
         options, result_tokens = job.options, RESULT_TOKENS * job.options.result_limit // RESULT_LIMIT
         if options.agent is not None:
@@ -159,7 +159,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
         return settle_acting(job, recorded, turn_limit=turns, finish=_finish_of(job.options))
 
     def key(self, job: Job[AgentTaskOptionsT]) -> Mapping[str, Any]:
-        """What shapes a conversation."""
+        """Return the settings that shape a conversation."""
         not_in = AgentTaskOptions.model_fields.keys() - ACTING
         own = {name: value for name, value in super().key(job).items() if name not in not_in}
         agent = {"agent": job.options.agent} if job.options.agent else {}
@@ -169,7 +169,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
         return {**own, **agent, **finish, **limit}
 
     def judges(self, job: Job[AgentTaskOptionsT]) -> tuple[str, ...]:
-        """The judge of faults, where the run injects any, and that of refusals, where a person may refuse calls."""
+        """Return the judge of faults if the run injects any, and that of refusals if a person may refuse calls."""
         return (*(("fault",) if job.options.perturb else ()), *refusal_judges(job.options))
 
     @asynccontextmanager
@@ -250,7 +250,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
         return HoldingGraph(graph) if tools_ask else graph
 
     def _gold_arguments(self, job: Job[AgentTaskOptionsT]) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-        """Each tool's arguments in the gold calls of all scenarios, whichever of them are run; none are needed where nothing is perturbed."""
+        """Return each tool's arguments in the gold calls of all scenarios, whichever are run; empty if nothing is perturbed."""
         if not job.options.perturb:
             return {}
         from talm_sim.tasks.acting.recoveries import gold_arguments
@@ -351,7 +351,7 @@ def _check_tools(scenarios: Sequence[Scenario], environment: Environment, job: J
 
 
 def _whose(job: Job[Any]) -> str:
-    """Of a run with its own scenarios or its own tools, but not both: whose tools there are, and the option that brings the others."""
+    """Say whose tools there are and which option brings the others, of a run with its own scenarios or its own tools, but not both."""
     own, theirs = job.config.scenarios, job.options.tools_from
     if own is not None and not theirs:
         return f"the built-in ones; name the tools {own} was written for: --tools-from [NAME=]KIND:PLACE."
@@ -362,7 +362,7 @@ def _whose(job: Job[Any]) -> str:
 
 
 def tools_of(scenarios: Sequence[Scenario], environment: Environment) -> list[ToolSpec]:
-    """The environment's tools that `scenarios` name, missing ones included."""
+    """Return the environment's tools that `scenarios` name, missing ones included."""
     named = {name for scenario in scenarios for name in (*scenario.tools, *(call.tool for call in scenario.gold_calls))}
     named |= {one.name for scenario in scenarios for one in scenario.missing}
     return [spec for name, spec in sorted(environment.specs.items()) if name in named]

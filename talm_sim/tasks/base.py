@@ -1,4 +1,4 @@
-"""What a task is: one object that says all that is special about what is measured; and what it is handed: its job, and a run to read."""
+"""The base class of tasks, which says all that is special about what is measured; and what a task is handed: its job, and a run to read."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ OptionsT = TypeVar("OptionsT", bound=TaskOptions)
 
 @dataclass(frozen=True, slots=True)
 class Job(Generic[OptionsT]):
-    """What all tasks share, the task, and its own options, checked."""
+    """A job of a task: the shared options, the task, and its own options, checked."""
 
     config: RunConfig
     task: Task[OptionsT]
@@ -52,7 +52,7 @@ class Job(Generic[OptionsT]):
     """When the run was created: prompts that show a date show this one's, also when the run goes on on another day."""
 
     def made(self, created: datetime | None) -> Self:
-        """The job of a run that was created at some time; now, where it is not yet."""
+        """Return the job of a run that was created at some time; None means now."""
         return replace(self, created=created or datetime.now(UTC))
 
     @property
@@ -61,7 +61,7 @@ class Job(Generic[OptionsT]):
         return self.task.groups(self.config.split)
 
     def settings(self) -> GenerationSettings:
-        """How the model's turns are sampled; each episode derives a seed of its own."""
+        """Return how the model's turns are sampled; each episode derives a seed of its own."""
         from talm_sim.models.base import GenerationSettings  # not at the top: a table needs no model
 
         given = {name: getattr(self.config, name) for name in ("temperature", "max_new_tokens")}
@@ -69,7 +69,7 @@ class Job(Generic[OptionsT]):
         return GenerationSettings(seed=self.config.seed, **chosen)
 
     def having(self, **values: Any) -> Job[OptionsT]:
-        """The job with other values; a name that is no shared option is the task's."""
+        """Return the job with other values; a name that is no shared option is the task's."""
         shared = {name: value for name, value in values.items() if name in RunConfig.model_fields}
         own = {name: value for name, value in values.items() if name not in shared}
         for name in own.keys() - type(self.options).model_fields.keys():
@@ -80,13 +80,13 @@ class Job(Generic[OptionsT]):
         return replace(self, config=config, options=options)
 
     def values(self, *scopes: Scope) -> dict[str, Any]:
-        """JSON values of the shared options and of the task's own that are of one of `scopes`."""
+        """Return the JSON values of the shared options and of the task's own that are of one of `scopes`."""
         models: tuple[BaseModel, ...] = (self.config, self.options)
         dumped = {name: value for model in models for name, value in model.model_dump(mode="json", exclude={"options"}).items()}
         return {name: value for name, value in dumped.items() if self.scope_of(name) in scopes}
 
     def scope_of(self, name: str) -> Scope:
-        """Scope of a shared option or of one of the task's own."""
+        """Return the scope of a shared option or of one of the task's own."""
         return scope_of(RunConfig if name in RunConfig.model_fields else type(self.options), name)
 
 
@@ -106,19 +106,19 @@ class RunView(Protocol):
         """The other run it is compared with; None where none was named."""
 
     def episodes(self, group: str | None = None) -> Iterator[Episode]:
-        """Finished episodes, of one group or all, in the order of the plan."""
+        """Yield finished episodes, of one group or all, in the order of the plan."""
 
     def scenarios(self) -> Iterator[Scenario]:
-        """The scenarios in order."""
+        """Yield the scenarios in order."""
 
     def verdicts(self) -> Iterator[Verdict]:
-        """Verdicts of the judges it was last judged with."""
+        """Yield verdicts of the judges it was last judged with."""
 
     def tools(self) -> dict[str, ToolSpec]:
-        """The tools the scenarios name, by name."""
+        """Return the tools the scenarios name, by name."""
 
     def measures(self) -> dict[str, Measured]:
-        """What each of its judges measures, as declared when it judged."""
+        """Return the measures that each of its judges declared when it judged."""
 
 
 Exporter = Callable[[RunView], Exported]
@@ -191,7 +191,7 @@ class Task(ABC, Generic[OptionsT]):
 
     @classmethod
     def groups(cls, split: str) -> tuple[str, ...]:
-        """Scenario groups of one split, or of several with commas between them, in the order of all.
+        """Return the scenario groups of one split, or of several with commas between them, in the order of all.
 
         Raises:
             PrerequisiteError: There is no such split.
@@ -216,14 +216,14 @@ class Task(ABC, Generic[OptionsT]):
         return read_scenario(line, where, task)
 
     def line_schema(self) -> dict[str, Any]:
-        """The JSON Schema of a line that `read_line` reads."""
+        """Return the JSON Schema of a line that `read_line` reads."""
         from talm_sim.scenarios.schema import scenario_schema
 
         groups = dict.fromkeys(group for split in self.splits.values() for group in split)
         return scenario_schema(self.name, [*groups], self.target, needs_target=bool(self.target) and not issubclass(self.options, AgentOptions))
 
     def claim(self, line: Any, task: str) -> str:
-        """What a message says of a line that is in a published form of this task, and that `task` cannot read; empty for any other line."""
+        """Describe a line in a published form of this task that `task` cannot read, for a message; return "" for any other line."""
         return ""
 
     def read(self, groups: Sequence[str], file: Path | None = None, limit: str | None = None) -> list[Scenario]:
@@ -247,10 +247,10 @@ class Task(ABC, Generic[OptionsT]):
         return {}
 
     def published_statistics(self, counted: Statistics) -> Statistics | None:
-        """What a paper counts in the set that `scenarios stats` counted; None where none does."""
+        """Return a paper's counts for the set that `scenarios stats` counted; None if no paper has any."""
 
     def load(self, job: Job[OptionsT]) -> list[Scenario]:
-        """The scenarios of a job, in the order in which they are run.
+        """Return the scenarios of a job, in the order in which they are run.
 
         Raises:
             PrerequisiteError: They cannot be read, or nothing is left to run.
@@ -258,22 +258,22 @@ class Task(ABC, Generic[OptionsT]):
         return self.read(job.groups, job.config.scenarios, job.config.limit)
 
     def searched(self, job: Job[OptionsT]) -> str:
-        """Where a scenario was looked for, for a message."""
+        """Say where a scenario was looked for, for a message."""
         return f"split {job.config.split} of task {self.name}"
 
     def selection(self, job: Job[OptionsT]) -> tuple[str, ...]:
-        """Words of a command line that choose the job's groups and scenarios."""
+        """Return the words of a command line that choose the job's groups and scenarios."""
         config = job.config
         named = {"--task": self.name, "--split": config.split, "--limit": config.limit}
         left_out = {"--task": RunConfig.model_fields["task"].default, "--split": "all", "--limit": None}
         return tuple(word for flag, value in named.items() if value != left_out[flag] for word in (flag, str(value)))
 
     def categories(self, scenarios: Sequence[Scenario], job: Job[OptionsT], recorded: Recorded) -> Mapping[str, frozenset[str]]:
-        """Id of each scenario to the categories of the tools it uses, for option `category`; empty where the task's tools have none."""
+        """Map each scenario's id to the categories of its tools, for option `category`; empty if the task's tools have none."""
         return {}
 
     def bounds(self, scenarios: Sequence[Scenario], job: Job[OptionsT], recorded: Recorded) -> Iterable[Bound]:
-        """What each episode may cost: all the turns that an acting agent may take; else one request with all that the scenario holds."""
+        """Return the bounds on each episode's cost: all turns an acting agent may take, else one request with all that the scenario holds."""
         if isinstance(job.options, AgentOptions):
             from talm_sim.agent.prompts import load_prompts  # not at the top: a table needs none
 
@@ -285,22 +285,22 @@ class Task(ABC, Generic[OptionsT]):
         return settle_acting(job, recorded) if isinstance(job.options, AgentOptions) else job.having(tools=None)
 
     def sampling(self, options: OptionsT) -> Mapping[str, Any]:
-        """Values of `temperature` and `max_new_tokens` where they are left out; a temperature of None is the provider's default."""
+        """Return the values of `temperature` and `max_new_tokens` if they are left out; a temperature of None is the provider's default."""
         return self.defaults
 
     def key(self, job: Job[OptionsT]) -> Mapping[str, Any]:
-        """What shapes a request beyond what all tasks share: part of the name of a model's recording. Another key is another conversation."""
+        """Return what shapes a request beyond what all tasks share, as part of a recording's name: another key, another conversation."""
         own = {name: value for name, value in job.options.model_dump(mode="json").items() if job.scope_of(name) is Scope.GENERATION}
         if isinstance(job.options, AgentOptions):
             own = {name: value for name, value in own.items() if name not in ACTING} | acting_key(job.options)
         return {"task": self.name, **own}
 
     def judges(self, job: Job[OptionsT]) -> tuple[str, ...]:
-        """The judges a run applies where the user names none."""
+        """Return the judges a run applies if the user names none."""
         return ()
 
     def person_questions(self, job: Job[OptionsT]) -> Sequence[PersonQuestion]:
-        """What a person who judges a run is asked, the usual question first: by default whether an episode passes, where rows say it."""
+        """Return the questions to a person who judges a run, the usual one first: by default whether an episode passes, if rows say it."""
         from talm_sim.tasks.judged_by_people import pass_question  # not at the top: a table needs none
 
         return (pass_question(),) if self.success else ()
@@ -314,18 +314,18 @@ class Task(ABC, Generic[OptionsT]):
         return job.options.turn_limit or 0 if isinstance(job.options, AgentOptions) else 0
 
     def calls_as(self, job: Job[OptionsT]) -> str:
-        """How raw text is to write calls: `pythonic`, as a list in Python's syntax, which BFCL's own reader takes; empty otherwise."""
+        """Return how raw text is to write calls: `pythonic`, a list in Python's syntax, which BFCL's own reader takes; empty otherwise."""
         return ""
 
     def questions(self, group: str) -> tuple[AwarenessKind, ...]:
-        """The awareness questions that the built-in graph asks before a scenario of `group`; a No to one of them ends the episode.
+        """Return the awareness questions that the built-in graph asks before a scenario of `group`; a No to one of them ends the episode.
 
         Each one that the task asks of any group is a column of its episodes' records.
         """
         return ()
 
     def calls(self, episode: Episode, scenario: Scenario, job: Job[OptionsT]) -> EpisodeCalls | None:
-        """The gold calls and the calls of an episode, for `report --by-tool`; None where none are known."""
+        """Return the gold calls and the calls of an episode, for `report --by-tool`; None if none are known."""
         return agent_calls(episode, scenario, job.options, job.config.seed)
 
     # --- the run ----------------------------------------------------------------------------------------------------------------------
@@ -339,15 +339,15 @@ class Task(ABC, Generic[OptionsT]):
         """
 
     def control(self, name: str, scenario: Scenario) -> Model | None:
-        """The task's own policy of the control model `name` (`sim/oracle`) for a scenario; None leaves it to the control."""
+        """Return the task's own policy of the control model `name` (`sim/oracle`) for a scenario; None leaves it to the control."""
         return None
 
     def for_control(self, job: Job[OptionsT]) -> Job[OptionsT]:
-        """The job as a control model plays it beside the real one."""
+        """Return the job as a control model plays it beside the real one."""
         return job
 
     def for_traces(self, job: Job[OptionsT]) -> Job[OptionsT]:
-        """The job of a run that contains traces of an agent that ran elsewhere, which answered freely."""
+        """Return the job of a run that contains traces of an agent that ran elsewhere, which answered freely."""
         return job
 
     def pair(self, run: RunView) -> Callable[[Episode, Scenario], Episode | None]:
@@ -358,11 +358,11 @@ class Task(ABC, Generic[OptionsT]):
 
     @abstractmethod
     def rows(self, run: RunView) -> Iterable[Row]:
-        """What each finished episode counts as."""
+        """Return the row of each finished episode: what it counts as."""
 
     @abstractmethod
     def summarize(self, rows: Sequence[Row], run: RunView) -> list[Summary]:
-        """What the rows add up to, group by group."""
+        """Sum up the rows, group by group."""
 
     def figure(self, group: str, measure: str) -> Figure | None:
         """Return how a measure of a group's summary is computed, if it is not a mean of the values that its rows have under its name.
@@ -372,7 +372,7 @@ class Task(ABC, Generic[OptionsT]):
         return None
 
     def label(self, run: RunView) -> str:
-        """What stands behind the model's name in the title of a run's rows."""
+        """Return the text behind the model's name in the title of a run's rows."""
         return ""
 
     def notes(self, summaries: Sequence[Summary], run: RunView) -> Iterable[str]:
@@ -380,9 +380,9 @@ class Task(ABC, Generic[OptionsT]):
         return ()
 
     def beside(self, run: RunView) -> Beside | None:
-        """The published table a reader may look at beside the run's; None where there is none."""
+        """Return the published table a reader may look at beside the run's; None if there is none."""
         return None
 
     def sections(self, episode: Episode, scenario: Scenario) -> Iterable[Section]:
-        """What the page of an episode shows besides the query, its turns, its answer and its verdicts."""
+        """Return the sections of an episode's page besides the query, its turns, its answer and its verdicts."""
         return ()

@@ -1,4 +1,4 @@
-"""Bounds on the cost of an episode before it is run: requests and tokens, at least and at most."""
+"""Bound the cost of an episode before it is run: requests and tokens, at least and at most."""
 
 from __future__ import annotations
 

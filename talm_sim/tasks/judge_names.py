@@ -1,4 +1,4 @@
-"""Which judges a run has, and in which order they work."""
+"""Find which judges a run has, and in which order they work."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from talm_sim.tasks.options import AgentTaskOptions
 
 
 def judge_names(job: Job[Any]) -> tuple[str, ...]:
-    """The judges of a run, in the order in which they work: those the user named, else those the task applies by itself.
+    """Return the judges of a run, in the order in which they work: those the user named, else those the task applies by itself.
 
     A run that asks the awareness questions alone has none.
 
@@ -21,5 +21,5 @@ def judge_names(job: Job[Any]) -> tuple[str, ...]:
 
 
 def has_no_answers(job: Job[Any]) -> bool:
-    """Whether its episodes end after the awareness questions, before there is anything to judge."""
+    """Return whether its episodes end after the awareness questions, before there is anything to judge."""
     return isinstance(job.options, AgentTaskOptions) and job.options.stop_after is not None

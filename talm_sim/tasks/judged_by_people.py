@@ -1,4 +1,4 @@
-"""What a task asks a person who judges: the question, the key of each answer, what is shown, and what an answer is worth."""
+"""A question that a task asks a person who judges: its words, the key of each answer, what is shown, and what an answer is worth."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KEYS_TAKEN = "smuq#"
 
 @dataclass(frozen=True, slots=True)
 class PublishedAgreement:
-    """A paper's figure to print beside the agreement with people.
+    """A paper's figure that is printed beside the agreement with people.
 
     Attributes:
         paper: The paper; see `talm_sim.tasks.paper.published.published`.

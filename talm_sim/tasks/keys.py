@@ -1,4 +1,4 @@
-"""The name of a model's recording: a digest of what shapes the requests of a conversation."""
+"""Name a model's recording by a digest of what shapes the requests of a conversation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LONGEST = 80
 
 
 class AnyJob(Protocol):
-    """What is read of a `Job` below the module that defines it."""
+    """The part of a `Job` that is read below the module that defines it."""
 
     @property
     def config(self) -> RunConfig:
@@ -35,11 +35,11 @@ class AnyJob(Protocol):
         ...
 
     def settings(self) -> GenerationSettings:
-        """How the model's turns are sampled."""
+        """Return how the model's turns are sampled."""
         ...
 
     def having(self, **values: Any) -> Self:
-        """The job with other values."""
+        """Return the job with other values."""
         ...
 
 
@@ -52,7 +52,7 @@ def recording_key(job: AnyJob) -> str:
 
 
 def recorded_settings(job: AnyJob) -> dict[str, Any]:
-    """What `recording_key` is the digest of, as it is kept beside a recording: a long text by its digest."""
+    """Return the settings that `recording_key` is the digest of, as kept beside a recording: a long text by its digest."""
     return {
         name: digest(value) if isinstance(value, str) and len(value) > _LONGEST else value for name, value in _generation_settings(job).items()
     }
@@ -80,12 +80,12 @@ def differences(here: Mapping[str, Any], there: Mapping[str, Any]) -> Iterator[s
 
 
 def are_alike(here: Mapping[str, Any], there: Mapping[str, Any]) -> bool:
-    """Whether two recordings are of one task: another's settings have other names."""
+    """Return whether two recordings are of one task: another's settings have other names."""
     return (here.keys() ^ there.keys()) <= {"schedule"}
 
 
 def has_earlier_schedule(here: Mapping[str, Any], there: Mapping[str, Any]) -> bool:
-    """Whether a recording was made with the same settings, and its faults were drawn by another schedule."""
+    """Return whether a recording was made with the same settings, and its faults were drawn by another schedule."""
     return are_alike(here, there) and here.get("schedule") != there.get("schedule") and not [*differences(here, there)]
 
 

@@ -33,7 +33,7 @@ OutcomeT = TypeVar("OutcomeT", bound="Made")
 
 
 class Maker(ABC, Generic[OptionsT, SourceT, OutcomeT]):
-    """What a task makes its scenarios of, and how; one object per call.
+    """A maker of a task's scenarios: its sources, and how one is made; one object per call.
 
     Args:
         options: The options of the making.

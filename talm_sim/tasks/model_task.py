@@ -1,4 +1,4 @@
-"""Tasks that open only a model, and how each of their runs asks it."""
+"""The base class of tasks that open only a model, and how each of their runs asks it."""
 
 from __future__ import annotations
 

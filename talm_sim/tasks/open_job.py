@@ -1,4 +1,4 @@
-"""What opening a job gives, what is asked of its recordings before, and what exporting its run gives."""
+"""An opened job, the questions to its recordings before it runs, and the result of exporting its run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What an exporter wrote.
+    """The result of an export.
 
     Attributes:
         files: Path of each file below the folder that the user named, with `/` between its parts, to the file's text, or its bytes.
@@ -74,7 +74,7 @@ JobT = TypeVar("JobT")
 
 @dataclass(frozen=True, slots=True)
 class Opened(Generic[JobT]):
-    """A job with all it needs opened.
+    """An opened job, with all that it needs.
 
     Attributes:
         job: Final: nothing of it changes any more.

@@ -13,7 +13,7 @@ from talm_sim.types.base import FrozenModel
 
 
 class EpisodeDetails(FrozenModel):
-    """The base of such models; all fields have defaults, as an episode may have no details."""
+    """The base of the models in `Episode.details`; all fields have defaults, as an episode may have no details."""
 
     @classmethod
     def of(cls, episode: Episode) -> Self:

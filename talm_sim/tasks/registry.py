@@ -1,4 +1,4 @@
-"""The tasks by name, and what makes scenarios of them; a task is imported when its name is asked for, or when a line is no scenario."""
+"""Find tasks and their makers by name; a task is imported when its name is asked for, or when a line is no scenario."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def find_task(name: str) -> Task[Any]:
 
 
 def list_tasks() -> list[str]:
-    """Names of all tasks, built-in ones first."""
+    """Return the names of all tasks, built-in ones first."""
     return TASKS.names()
 
 
@@ -126,12 +126,12 @@ def find_lessons(task: str) -> type[Lessons]:
 
 
 def list_makers() -> list[str]:
-    """Names of the tasks that scenarios can be made of."""
+    """Return the names of the tasks that scenarios can be made of."""
     return [task.name for task in every_task() if task.maker is not None]
 
 
 def list_exporters() -> dict[str, list[Task[Any]]]:
-    """Names of the forms that runs can be exported in, each with the tasks whose runs it takes."""
+    """Return the names of the forms that runs can be exported in, each with the tasks whose runs it takes."""
     found: dict[str, list[Task[Any]]] = {}
     for task in every_task():
         for name in task.exporters:
@@ -153,7 +153,7 @@ def find_exporter(name: str, task: Task[Any]) -> Exporter:
 
 
 def reviewer_of(place: Path) -> Reviewer:
-    """The reviewer of what a folder or file holds, told by its first line.
+    """Return the reviewer of a folder or file, told by its first line.
 
     Raises:
         PrerequisiteError: It cannot be read, or holds what no maker makes.
@@ -177,7 +177,7 @@ def reviewer_of(place: Path) -> Reviewer:
 
 
 def task_of_file(file: Path, lines: str = "scenarios") -> tuple[str, str]:
-    """The place of a file's first line, and the name of the task that it belongs to.
+    """Return the place of a file's first line, and the name of the task that it belongs to.
 
     Args:
         file: A file of JSON lines.
@@ -196,7 +196,7 @@ def task_of_file(file: Path, lines: str = "scenarios") -> tuple[str, str]:
 
 
 def _fault(kind: type[Task[Any]]) -> str:
-    """What is wrong with a class that is offered as a task; empty where nothing is."""
+    """Say what is wrong with a class that is offered as a task; empty if nothing is."""
     from talm_sim.tasks.base import Task  # not at the top: listing names needs no task
 
     if not (isinstance(kind, type) and issubclass(kind, Task)):
@@ -242,7 +242,7 @@ def job_of(config: RunConfig, created: datetime | None = None) -> Job[Any]:
 
 
 def known_scenarios(task: Task[Any], split: str, file: Path | None = None) -> list[Scenario]:
-    """The scenarios of a task as they lie in its data or in `file`; of a task without data those that a run without other options plays.
+    """Return a task's scenarios as they lie in its data or in `file`; if it has no data, those that a run without other options plays.
 
     Raises:
         PrerequisiteError: They cannot be read, or there are none.
@@ -253,7 +253,7 @@ def known_scenarios(task: Task[Any], split: str, file: Path | None = None) -> li
 
 
 def owners_of_option(name: str, task: Task[Any]) -> list[str]:
-    """The other tasks that have an option `name` of their own."""
+    """Return the other tasks that have an option `name` of their own."""
     found = []
     for other in list_tasks():
         with contextlib.suppress(PrerequisiteError):  # a broken package must not hide what is wrong with this name
@@ -263,6 +263,6 @@ def owners_of_option(name: str, task: Task[Any]) -> list[str]:
 
 
 def option_owner_message(owners: Sequence[str], task: Task[Any]) -> str:
-    """What a message says of an option of `owners` that was given to `task`."""
+    """Say that an option belongs to `owners` and was given to `task`, for a message."""
     named = " or ".join(owners)
     return f"is an option of task {named}, not of task {task.name}; leave it out, or add --task {named}."

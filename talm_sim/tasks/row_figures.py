@@ -1,4 +1,4 @@
-"""Figures over rows that are no means of a value: how a task says what a difference of two runs is drawn from."""
+"""Figures over rows other than the mean of a value, by which a task says what a difference of two runs is drawn from."""
 
 from __future__ import annotations
 

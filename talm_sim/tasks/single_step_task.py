@@ -1,4 +1,4 @@
-"""Tasks that ask the model one request for each scenario, and execute no tool."""
+"""The base class of tasks that ask the model one request for each scenario, and execute no tool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of an agent as pytest runs them: the fixture `talm`, and what can be asserted of how the agent behaved.
+"""Test an agent with pytest: the fixture `talm`, and assertions about how the agent behaved.
 
 From the lowest layer up:
 

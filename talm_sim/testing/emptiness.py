@@ -1,4 +1,4 @@
-"""Which calls came back empty, and does an answer say so? A judge model may be asked where its words (`judges.admission`) say nothing."""
+"""Find calls that came back empty, and whether an answer says so. A judge model may be asked if its words (`judges.admission`) say nothing."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ async def asks_whether_noticed(model: Model, query: str, emptied: str, answer: s
 
 
 def is_emptied(event: ToolEvent) -> bool:
-    """Whether a perturbation left a call with an answer that holds nothing."""
+    """Return whether a perturbation left a call with an answer that holds nothing."""
     return event.ok and was_struck(event) and _says_nothing(event)
 
 
 def emptied_calls_left(episode: Episode) -> list[ToolEvent]:
-    """The emptied calls that were not answered when the agent made them again with the same arguments."""
+    """Return the emptied calls that were not answered when the agent made them again with the same arguments."""
     calls = episode.tool_events
     return [event for place, event in enumerate(calls) if is_emptied(event) and not any(_answers(later, event) for later in calls[place + 1 :])]
 
@@ -45,7 +45,7 @@ def _says_nothing(event: ToolEvent) -> bool:
 
 
 def _is_empty(value: Any) -> bool:
-    """Whether a JSON value holds nothing: null, an empty text, or no part that holds something."""
+    """Return whether a JSON value holds nothing: null, an empty text, or no part that holds something."""
     if isinstance(value, dict):
         return all(map(_is_empty, value.values()))
     if isinstance(value, list):

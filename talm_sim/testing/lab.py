@@ -1,4 +1,4 @@
-"""Runs scenarios against an agent for a test: offline from recordings, or recording them."""
+"""Run scenarios against an agent for a test: offline from recordings, or recording them."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Lab:
             )
 
     def _judge(self, question: Callable[[Model, str, str, str], Awaitable[bool]]) -> Admitted:
-        """A question to the judge model, as a test asks it."""
+        """Return a function that puts a question to the judge model, as a test asks it."""
 
         async def ask(query: str, calls: str, answer: str) -> bool:
             async with Shared() as shared:

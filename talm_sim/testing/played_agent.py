@@ -1,4 +1,4 @@
-"""What an agent did in some scenarios, and what can be asserted of it. A failed assertion shows the transcript."""
+"""Assert what an agent did in some scenarios. A failed assertion shows the transcript."""
 
 from __future__ import annotations
 
@@ -367,7 +367,7 @@ def _describe_break(episode: Episode) -> str:
 
 
 def _describe_end(episode: Episode) -> str:
-    """How an episode ended that did not end with an answer."""
+    """Describe the end of an episode that did not end with an answer."""
     if episode.termination is Termination.ANSWERED:
         return ""
     said = f": {one_line(episode.error, 300)}" if episode.error else ""

@@ -1,4 +1,4 @@
-"""The calls of an episode as assertions look at them: what was called with which arguments, what struck it, and how that was labelled."""
+"""Look up the calls of an episode for assertions: which arguments they had, what struck them, and how that was labelled."""
 
 from __future__ import annotations
 
@@ -19,52 +19,52 @@ INVENTED = frozenset({FaultLabel.PROPAGATED, FaultLabel.FABRICATED})
 
 
 def is_call(event: object, tool: str) -> bool:
-    """Whether an event is a call of a tool, or of any where none is named."""
+    """Return whether an event is a call of a tool, or of any if none is named."""
     return isinstance(event, ToolEvent) and tool in ("", event.name)
 
 
 def has_arguments(event: ToolEvent, arguments: Mapping[str, Any], *, exact: bool) -> bool:
-    """Whether a call has these arguments, by `same_value`; with `exact` it has no others."""
+    """Return whether a call has these arguments, by `same_value`; with `exact` it has no others."""
     if exact and event.arguments.keys() != arguments.keys():
         return False
     return all(name in event.arguments and same_value(value, event.arguments[name]) for name, value in arguments.items())
 
 
 def format_arguments(arguments: Mapping[str, Any]) -> str:
-    """Arguments as a test writes them, on a line."""
+    """Write arguments on one line, as a test writes them."""
     return ", ".join(f"{name}={one_line(repr(value))}" for name, value in arguments.items())
 
 
 def kind_of(perturbation: str) -> str:
-    """The name of a perturbation without its options."""
+    """Return the name of a perturbation without its options."""
     return perturbation.partition(":")[0]
 
 
 def changed_what_agent_saw(event: ToolEvent, perturbation: str) -> bool:
-    """Whether a perturbation, as it was given or by its name alone, changed what the agent saw of a call."""
+    """Return whether a perturbation, as it was given or by its name alone, changed what the agent saw of a call."""
     return any(log.seen and perturbation in (log.name, kind_of(log.name)) for log in event.perturbations)
 
 
 def was_struck(event: ToolEvent) -> bool:
-    """Whether a perturbation changed what the agent saw of a call."""
+    """Return whether a perturbation changed what the agent saw of a call."""
     return any(log.seen for log in event.perturbations)
 
 
 def why_nothing_struck(episodes: Iterable[Episode]) -> str:
-    """What to do where a fault does not apply to tools that may change data, to be added to a message; empty where none of them was called."""
+    """Return advice for a fault that skips tools that may change data, to be added to a message; empty if none of them was called."""
     events = (event for episode in episodes for event in episode.tool_events)
     kept = sorted({event.name for event in events if any(log.withheld for log in event.perturbations)})
     return f" ({', '.join(kept)} may change data: declare what only reads, or pass writing=True)" if kept else ""
 
 
 def permanently_failed(episode: Episode) -> list[ToolEvent]:
-    """The last call of each tool whose last call failed."""
+    """Return the last call of each tool whose last call failed."""
     last = {event.name: event for event in episode.tool_events}
     return [event for event in last.values() if not event.ok]
 
 
 def names_not_offered(episode: Episode, scenario: Scenario, specs: Mapping[str, ToolSpec], seed: int) -> list[str]:
-    """Names that were called in an episode and that it did not offer, each once: made-up ones, and hidden tools.
+    """Return the names that an episode called but did not offer, each once: made-up ones, and hidden tools.
 
     The turns say more than the events: an agent's own code may answer a call of an unknown tool, so that it never comes to ours.
 

@@ -1,4 +1,4 @@
-"""What an episode can do: its tools from any source, its environment, and the faults that are put into both.
+"""The tools of an episode, from any source; its environment; and the faults that are put into both.
 
 From the lowest layer up:
 

@@ -1,4 +1,4 @@
-"""How a tool asks a person while a call of it runs: the call's episode sets whom, and the tool's source asks."""
+"""Let a tool ask a person while a call of it runs: the call's episode sets whom, and the tool's source asks."""
 
 from __future__ import annotations
 

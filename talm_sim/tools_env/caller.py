@@ -1,4 +1,4 @@
-"""Single tool calls, outside any episode: for making and checking scenarios."""
+"""Make single tool calls outside any episode, to make and check scenarios."""
 
 import asyncio
 import json

@@ -89,7 +89,7 @@ class Environment:
         return ""
 
     def may_repeat(self, tool: str) -> bool:
-        """Whether a fault may let a call of the tool through, so that its agent may repeat it: it changes nothing, or the user allows it."""
+        """Return whether a fault may let a call through, so that the agent may repeat it: it changes nothing, or the user allows it."""
         return self.writing or self.tools.only_reads(tool)
 
     @property
@@ -156,11 +156,11 @@ class EpisodeTools:
         self._session = environment.tools.open(episode, start)
 
     def knows(self, name: str) -> bool:
-        """Whether there is a tool of this name, visible or not."""
+        """Return whether there is a tool of this name, visible or not."""
         return name in self._environment.specs or name in self._by_name
 
     def may_call_again(self, name: str) -> bool:
-        """Whether a call of this tool may be made twice: it only reads, or changes what is the episode's own."""
+        """Return whether a call of this tool may be made twice: it only reads, or changes what is the episode's own."""
         tools = self._environment.tools
         return name in tools.routes and (tools.only_reads(name) or bool(tools.routes[name].state))
 
@@ -265,7 +265,7 @@ class EpisodeTools:
         return self._translate(name, {})[0]
 
     def _make_call(self, spec: ToolSpec, arguments: Mapping[str, Any], written: ToolCall | UnparsableCall) -> Call:
-        """Number a call, and give the perturbations what they may need to damage it."""
+        """Give a call its number, and give the perturbations what they may need to damage it."""
         environment, clock, name = self._environment, self._environment.clock(), spec.name
         self._calls += 1
         self._made.update((name, same := f"{name} {canonical_json(arguments)}"))

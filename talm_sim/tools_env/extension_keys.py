@@ -1,4 +1,4 @@
-"""What an OpenAPI document says of a tool beyond the standard: the names of these extensions."""
+"""The names of our extensions in an OpenAPI document, which say more of a tool than the standard can."""
 
 REPLACEABLE_KEY = "x-human-replaceable"
 """Operation extension that becomes `ToolSpec.human_replaceable`."""

@@ -1,4 +1,4 @@
-"""The tools whose calls wait for a person, as `approve` names them."""
+"""Find the tools whose calls wait for a person, as `approve` names them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether tools are up, how fast they answer, and whether their answers match what their sources say."""
+"""Check whether tools are up, how fast they answer, and whether their answers match what their sources say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens to calls when a tool service dies during them."""
+"""Send calls again after a tool service has died during them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """Where a call is to be sent again."""
+    """The address to send a call to again."""
 
     address: str
     """The same address as before if the service lives; another one after it was started again."""

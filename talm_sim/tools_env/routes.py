@@ -140,12 +140,12 @@ def oversized_response(status: int) -> HttpResponse:
 
 
 def unexecuted_response() -> HttpResponse:
-    """What is written down of a call that nothing executes."""
+    """Return the response recorded for a call that nothing executes."""
     return HttpResponse(501, "Not Implemented", (*_JSON, (FAULT_HEADER, NOT_EXECUTABLE)), b"{}")
 
 
 def fault_of(response: HttpResponse) -> str:
-    """Reason code of an answer that could not be taken, of a function's own error, or of a call that nothing executes; else empty."""
+    """Return the reason code of a failed answer: not taken, a function's own error, or a call that nothing executes; else empty."""
     return next((value for name, value in response.headers if name.lower() == FAULT_HEADER and value in _FAULTS), "")
 
 

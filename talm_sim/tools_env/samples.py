@@ -1,4 +1,4 @@
-"""What the agent sees of a fault, by an example: two small tools, one call, with the fault and without it."""
+"""Show what the agent sees of a fault, by an example: two small tools, one call, with the fault and without it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ANSWER: JsonObject = {
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What an agent sees of an episode's tools.
+    """The view that an agent has of an episode's tools.
 
     Attributes:
         tools: The descriptions of the tools in its sight.

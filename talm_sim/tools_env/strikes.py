@@ -1,4 +1,4 @@
-"""What the perturbations of an episode do to one call."""
+"""Apply the perturbations of an episode to one call."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from talm_sim.types import PerturbationLog
 
 
 class Strikes:
-    """What the perturbations that watch an episode's calls do to one of them.
+    """Applies the perturbations that watch an episode's calls to one of them.
 
     Args:
         call: The call.

@@ -1,4 +1,4 @@
-"""What the model reads of a tool's answer."""
+"""Write the text that the model reads of a tool's answer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def render_outcome(outcome: Outcome, limit: int) -> tuple[str, str]:
 
 
 def refusal_text(err: ToolError) -> tuple[str, str]:
-    """What the model reads of a call that failed, and the reason code."""
+    """Return the text that the model reads of a failed call, and the reason code."""
     return canonical_json({"error": str(err)}), err.code
 
 

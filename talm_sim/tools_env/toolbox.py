@@ -140,12 +140,12 @@ class Tools:
         ]
 
     def explain_unexecuted(self, tool: str) -> str:
-        """Why a tool is only described and its calls fail; empty where its source executes it, or is not there."""
+        """Say why a tool is only described and its calls fail; empty if its source executes it, or is not there."""
         reached = self._reached.get(tool)
         return str(getattr(reached.source, "described", {}).get(reached.name, "")) if reached else ""
 
     def unexecuted(self, names: Iterable[str]) -> dict[str, list[str]]:
-        """Those of the named tools that are only described, by the reason."""
+        """Return those of the named tools that are only described, by the reason."""
         found: dict[str, list[str]] = {}
         for name in names:
             if why := self.explain_unexecuted(name):
@@ -153,7 +153,7 @@ class Tools:
         return found
 
     def networked(self) -> list[str]:
-        """The sources whose code the user gave a network."""
+        """Return the sources whose code the user gave a network."""
         return [source.name for source in self.sources if getattr(source, "network", False)]
 
     def fault_in_start(self, start: Mapping[str, object]) -> str:
@@ -229,7 +229,7 @@ class Tools:
 
 
 class ToolSession:
-    """The tools of a run as one episode has them. What the episode alone has of a source is started with its first live call of it.
+    """The tools of a run as one episode has them. A source's part for that episode is started with its first live call.
 
     Attributes:
         changes: Digest of the calls so far that changed the episode's own tools; empty before the first.

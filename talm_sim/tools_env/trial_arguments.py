@@ -1,4 +1,4 @@
-"""Arguments to try a tool with: the user's, otherwise the examples in its description, otherwise the simplest that fit."""
+"""Choose arguments to try a tool with: the user's, otherwise the examples in its description, otherwise the simplest that fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Try every tool with example arguments, several tools at once: what each answered, and why some were not called."""
+"""Try every tool with example arguments, several tools at once; report what each answered, and why some were not called."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Training of adapters by TRL's trainers: recipes, rows as tokens, one loss, and training that a kill does not undo.
+"""Train adapters by TRL's trainers: recipes, rows as tokens, one loss, and training that a kill does not undo.
 
 From the lowest layer up:
 

@@ -1,4 +1,4 @@
-"""The folder of a training: whether it can be one, whose it is, what fits on its disk, and the checkpoints in it.
+"""Check the folder of a training: whether it can be one, whose it is, what fits on its disk, and the checkpoints in it.
 
 Nothing here imports torch.
 """

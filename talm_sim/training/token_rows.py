@@ -1,4 +1,4 @@
-"""The rows of a training file, as the tokens that are trained on: nothing is cut, and every fault names the row."""
+"""Turn the rows of a training file into the tokens that are trained on: nothing is cut, and every fault names the row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TRL's trainers as they are used here: rows come as tokens, checkpoints are whole or absent, and nobody is told of it over the network.
+"""Adapt TRL's trainers: rows come as tokens, checkpoints are whole or absent, and nobody is told of it over the network.
 
 This module imports torch and TRL; import it only when a training starts.
 """

@@ -1,4 +1,4 @@
-"""A training from its file to the adapter: checked first, resumed where a kill left it, and finished completely or not at all."""
+"""Train from a file to the adapter: checked first, resumed where a kill left it, and finished completely or not at all."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _PACKAGES = ("torch", "transformers", "trl", "peft")
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What is to be trained.
+    """The job of a training.
 
     Attributes:
         method: `sft`, `dpo` or `rpo`.
@@ -71,7 +71,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What a training will take.
+    """The forecast of a training.
 
     Attributes:
         rows: Rows of the file.

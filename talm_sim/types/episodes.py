@@ -1,4 +1,4 @@
-"""What happened: everything a judge may need to know of one agent run."""
+"""The types of what happened: everything a judge may need to know of one agent run."""
 
 from __future__ import annotations
 
@@ -283,7 +283,7 @@ _NOT_SCORED = _FAILED | {Termination.CANCELLED, Termination.CONTEXT_OVERFLOW}
 
 
 def episode_id(scenario_id: str, epoch: int) -> str:
-    """Id of a scenario's episode in an epoch: `<scenario>` for the first one, `<scenario>@<epoch>` for later ones."""
+    """Return the id of a scenario's episode in an epoch: `<scenario>` for the first one, `<scenario>@<epoch>` for later ones."""
     return scenario_id if epoch == 1 else f"{scenario_id}@{epoch}"
 
 
@@ -352,7 +352,7 @@ class Episode(FrozenModel):
         return self.termination is Termination.AGENT_ERROR and not self.injected
 
     def watched_model(self, log: PerturbationLog) -> bool:
-        """Whether one of its perturbations watched generations of the model, and not tools."""
+        """Return whether one of its perturbations watched generations of the model, and not tools."""
         return log.injected is not None or any(one.place == log.place for turn in self.model_turns for one in turn.perturbations)
 
     @property

@@ -1,4 +1,4 @@
-"""What a run's episodes count as, and their totals: verdicts, rates, rows, measures, summaries. Every table and page is made of these alone."""
+"""The types of results: verdicts, rates, rows, measures, summaries. Every table and page is made of these alone."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class Measure(FrozenModel):
         return f"<b>{escape(self.head)}</b> {format_figure_with_interval(self)}" + (f" <small>{escape(self.note)}</small>" if self.note else "")
 
     def rate(self) -> Rate:
-        """The measure as a rate; it must be one."""
+        """Return the measure as a rate; it must be one."""
         return Rate(k=self.k or 0, n=self.n or 0, value=self.value, low=self.low, high=self.high)
 
     @classmethod
@@ -230,7 +230,7 @@ class Summary(FrozenModel):
         return summary_table([((), self)])
 
     def measures_in(self, place: MeasurePlace) -> list[Measure]:
-        """The measures in it."""
+        """Return the measures shown in a place."""
         return [one for one in self.measures if one.place == place]
 
     def measure(self, name: str) -> Measure | None:

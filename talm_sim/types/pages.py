@@ -1,4 +1,4 @@
-"""Results of a notebook's cell as HTML. Every text is escaped: it may be a model's."""
+"""Show results in a notebook's cell as HTML. Every text is escaped: it may be a model's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent puts to a person besides a question: a call to approve, or a form to fill in; and what the person decides."""
+"""The types of what an agent puts to a person besides a question: a call to approve, or a form; and of what the person decides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked: scenarios, what is missing from them, and what a correct episode shows."""
+"""The types of what is asked: scenarios, what is missing from them, and what a correct episode shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An episode as a list of steps, and the first step at which two episodes differ."""
+"""List the steps of an episode, and find the first one at which two episodes differ."""
 
 from __future__ import annotations
 

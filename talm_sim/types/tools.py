@@ -1,4 +1,4 @@
-"""What can be done: tools, and the calls that models make of them."""
+"""The types of what can be done: tools, and the calls that models make of them."""
 
 from __future__ import annotations
 

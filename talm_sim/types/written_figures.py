@@ -1,4 +1,4 @@
-"""Write a figure: the same on the screen, on a page, in Markdown and in a note."""
+"""Write a figure in the same way on the screen, on a page, in Markdown and in a note."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The forms in which graphs elsewhere ask a person about a call, in one table: each is read from an interrupt's value, and answered in kind.
+"""Forms in which other graphs ask a person about a call, in one table: each reads an interrupt's value, and answers in kind.
 
 | asks with | answered by |
 |---|---|
@@ -35,7 +35,7 @@ _INBOX: Mapping[Action, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class AskedOfPerson:
-    """What an interrupt asks of a person, and how it is answered.
+    """A question to a person in an interrupt, and the form of its answer.
 
     Attributes:
         items: A question, or the calls to approve, in order.

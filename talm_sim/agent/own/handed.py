@@ -1,4 +1,4 @@
-"""What the user's own agent receives: our tools as LangChain's, the model as a chat model, and a watcher of other models."""
+"""Objects handed to the user's own agent: our tools as LangChain's, the model as a chat model, and a watcher of other models."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OURS = "talm-sim"
 
 
 class HandedTool(BaseTool):
-    """A tool of the environment: each call passes its perturbations and its recording, and is taken down."""
+    """A tool of the environment as the agent gets it: each call passes its perturbations and its recording, and is written down."""
 
     _session: AgentSession = PrivateAttr()
 
@@ -41,7 +41,7 @@ class HandedTool(BaseTool):
         return await _call_tool(self._session, self.name, input)
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """The same, from a thread without an event loop."""
+        """Call the tool as `ainvoke` does, from a thread without an event loop."""
         return self._session.wait_for(_call_tool(self._session, self.name, input))
 
     async def arun(self, tool_input: Any, *args: Any, tool_call_id: str | None = None, **kwargs: Any) -> Any:
@@ -49,7 +49,7 @@ class HandedTool(BaseTool):
         return await _call_tool(self._session, self.name, tool_input, tool_call_id)
 
     def run(self, tool_input: Any, *args: Any, tool_call_id: str | None = None, **kwargs: Any) -> Any:
-        """The same, from a thread without an event loop."""
+        """Call the tool as `arun` does, from a thread without an event loop."""
         return self._session.wait_for(_call_tool(self._session, self.name, tool_input, tool_call_id))
 
     def _run(self, *args: Any, **kwargs: Any) -> Any:
@@ -103,7 +103,7 @@ def put_in_place(node: ToolNode) -> None:
 
 
 class HandedModel(BaseChatModel):
-    """The run's model, as a chat model: what it says is recorded or replayed."""
+    """The run's model as the agent gets it, a chat model: its turns are recorded or replayed."""
 
     _session: AgentSession = PrivateAttr()
 
@@ -154,7 +154,7 @@ class HandedModel(BaseChatModel):
 
 
 class TurnWatcher(BaseCallbackHandler):
-    """Takes down the turns of models that the agent brings itself, as far as they are LangChain's, and holds them to the limits."""
+    """Records the turns of models that the agent brings itself, as far as they are LangChain's, and holds them to the limits."""
 
     raise_error = True
     run_inline = True

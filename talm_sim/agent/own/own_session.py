@@ -1,4 +1,4 @@
-"""One episode of the user's own agent: everything it does passes through here, to be recorded, limited, and able to wait."""
+"""Record and limit one episode of the user's own agent, and let it wait: everything it does passes through here."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class AgentLimits:
 
 
 class AgentSession:
-    """What an agent has done so far, and what it may still do.
+    """The record of what an agent has done so far, and the limits on what it may still do.
 
     Between two stretches, while a person is awaited, the agent's work pauses, and whatever it starts waits at the gate.
     """
@@ -106,11 +106,11 @@ class AgentSession:
         return self._limits.rounds if self.context.human and len(self.turns) < self._limits.turns else 0
 
     def has_tool(self, name: str) -> bool:
-        """Whether the environment has a tool of this name, visible to the agent or not."""
+        """Return whether the environment has a tool of this name, visible to the agent or not."""
         return self.context.tools is not None and self.context.tools.knows(name)
 
     def may_call_again(self, name: str) -> bool:
-        """Whether a call of a tool may be made twice; of one that is the agent's own, nobody knows."""
+        """Return whether a tool may be called twice; of one that is the agent's own, nobody knows."""
         return self.context.tools is not None and self.context.tools.may_call_again(name)
 
     def text(self, text: str) -> str:

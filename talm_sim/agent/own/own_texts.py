@@ -1,4 +1,4 @@
-"""What an own agent writes, in a form that can be kept and sent: JSON without halves of characters, and without its secrets."""
+"""Clean what an own agent writes so that it can be kept and sent: JSON without halves of characters and without secrets."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ _TRACEBACK: Final[Any] = BaseException.__dict__["__traceback__"]
 
 
 class OwnModel:
-    """Replaces the run's model for an agent that takes none.
+    """Stands in for the run's model if an agent takes none.
 
     Args:
         name: What the models that the agent brings are called together.

@@ -1,4 +1,4 @@
-"""Talk with the user's own agent: what it receives, what is read of what it returns, and who answers what it asks in words."""
+"""Talk with the user's own agent: hand it the request, read what it returns, and have its questions in words answered."""
 
 from __future__ import annotations
 

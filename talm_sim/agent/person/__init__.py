@@ -1,4 +1,4 @@
-"""The person whom an agent asks, where a model or a rule plays them: what they know, how they speak, and what they get wrong.
+"""The simulated person whom an agent asks, played by a model or a rule: what they know, how they speak, and what they get wrong.
 
 From the lowest layer up:
 

@@ -1,4 +1,4 @@
-"""Tell what a simulated person got wrong in an answer: a leak, a contradiction, a false claim.
+"""Find what a simulated person got wrong in an answer: a leak, a contradiction, a false claim.
 
 Fixed rules read the answer's values and claims and compare them with what the person knows; docs/people.md gives them in words. English only;
 in another language the values alone are read.

@@ -1,4 +1,4 @@
-"""Tell whether a text gives a thing that a person knows, and where.
+"""Find where a text gives a thing that a person knows.
 
 A day may be given without naming it: a day of the month, a month, a day of the week, a day counted from another.
 """

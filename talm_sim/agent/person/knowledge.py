@@ -1,4 +1,4 @@
-"""What a simulated person knows of a scenario: the request, and what is missing from it with its answer."""
+"""The knowledge of a simulated person: the request of a scenario, and what is missing from it with its answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A person whom a language model plays: it is told the scenario's facts and a manner to speak in, and answers an agent's questions."""
+"""A person played by a language model: it is told the scenario's facts and a manner to speak in, and answers an agent's questions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def named_model(human: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PersonModel:
-    """What the people of a run share.
+    """The model and settings that the people of a run share.
 
     Attributes:
         model: The model that plays them.

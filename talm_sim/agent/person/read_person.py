@@ -1,4 +1,4 @@
-"""Read what a person said in an episode: how much, what of the missing things, whether they pushed back and, if simulated, what was wrong."""
+"""Read a person's answers in an episode: how much they said, which missing things, any pushback and, if simulated, their mistakes."""
 
 from __future__ import annotations
 

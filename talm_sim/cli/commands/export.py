@@ -1,4 +1,4 @@
-"""`talm-sim export`: recordings and training sets, a run as traces or as a baseline, and the forms of runs: `talm-sim export NAME RUN`."""
+"""`talm-sim export`: write recordings and training sets, a run as traces or as a baseline, and a run in another form (`export NAME RUN`)."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ def stats(task: str, file: Path | None, as_json: bool) -> None:
 
 
 def _likeness(task: Task[Any], scenarios: Sequence[Scenario]) -> dict[str, Likeness]:
-    """How far the queries of each group are from those of a paper, where one has such a group."""
+    """Return how far the queries of each group are from a paper's, for the groups that a paper has."""
     from talm_sim.scenarios.statistics import likeness_of
 
     if task.published_queries is None:

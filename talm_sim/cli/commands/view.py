@@ -75,7 +75,7 @@ def command(runs: tuple[str, ...], run_dir: Path, port: int, name: str, no_brows
 
 
 def _has_screen() -> bool:
-    """Whether whoever typed the command sees what a browser here would show."""
+    """Return whether the user can see a browser that is opened on this machine."""
     if not sys.stdout.isatty() or "SSH_CONNECTION" in os.environ:
         return False
     return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

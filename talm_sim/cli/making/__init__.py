@@ -1,4 +1,4 @@
-"""Making scenarios at the terminal: tools tried, drafts, generation, review.
+"""Make scenarios at the terminal: try tools, draft, generate, review.
 
 From the lowest layer up:
 

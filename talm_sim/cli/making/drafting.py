@@ -1,4 +1,4 @@
-"""`talm-sim scenarios init` at the terminal: the tools are called, scenarios drafted, and a file is written that says what to edit."""
+"""`talm-sim scenarios init` at the terminal: call the tools, draft scenarios, and write a file that says what to edit."""
 
 from __future__ import annotations
 

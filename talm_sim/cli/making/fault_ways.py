@@ -1,4 +1,4 @@
-"""`talm-sim scenarios check --faults` at the terminal: every fault is tried on every scenario, and a table says what the way out was."""
+"""`talm-sim scenarios check --faults` at the terminal: try every fault on every scenario, and print a table of the ways out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`talm-sim scenarios generate` at the terminal: its progress, and what it made."""
+"""`talm-sim scenarios generate` at the terminal: its progress and its results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`talm-sim scenarios review` at the terminal: an entry, a question, a letter.
+"""`talm-sim scenarios review` at the terminal: show an entry, ask a question, read a letter.
 
 Unchanged texts go across the page, changed ones side by side, with the differing words marked.
 """

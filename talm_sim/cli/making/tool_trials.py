@@ -1,4 +1,4 @@
-"""Tools tried at the terminal: opened, called with a progress bar, and closed again."""
+"""Try tools at the terminal: open them, call them with a progress bar, and close them again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All of a page but the transcripts, as JSON-able data: episodes as lines, and what can be counted over them without a new rate.
+"""The data of a page except its transcripts, ready for JSON: episodes as lines, and counts over them that need no new rate.
 
 Of several runs, each is compared with each as the baseline, by `compare`'s own figures, and the pairs of episodes with the first step that
 differs.

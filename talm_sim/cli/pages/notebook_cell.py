@@ -1,4 +1,4 @@
-"""A transcript as the result of a notebook's cell: plain HTML with every text escaped, in the notebook's own colours, without script."""
+"""Show a transcript in a notebook's cell: plain HTML with every text escaped, in the notebook's own colours, without script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A page as files: one if it is not too large, else one with tables and index, and the transcripts in others beside it.
+"""Write a page as files: one if it is not too large, else one with tables and index, and the transcripts in others beside it.
 
 A file loads nothing. Data is JSON that the page's own script writes as text; nothing in it can act.
 """

@@ -1,4 +1,4 @@
-"""The tables, matrices and curves of runs as plain data. Every figure is one that a summary has, in the words of all other forms."""
+"""The tables, matrices and curves of runs as plain data. Every figure is from a summary, and is named as everywhere else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The transcript of an episode as a page holds it: without control characters, credentials and what is empty, and cut if it is long."""
+"""The transcript of an episode for a page: without control characters, credentials and empty parts, and cut if it is long."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line that is typed: options made of models, arguments that commands share, the task a line is about, completion.
+"""Parse the command line: options made from models, arguments that commands share, the task a line is about, completion.
 
 From the lowest layer up:
 

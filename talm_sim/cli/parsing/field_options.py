@@ -1,4 +1,4 @@
-"""An option of a command line, made from a field: its flags, its type, its default and its help; and where one without a flag is set."""
+"""Make a command-line option from a field: its flags, type, default and help; say where a field without a flag is set."""
 
 from __future__ import annotations
 

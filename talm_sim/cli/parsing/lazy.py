@@ -1,4 +1,4 @@
-"""Imports on demand: the commands of a group, what completes a word in a shell, what reads a price file."""
+"""Import on demand: the commands of a group, the completion of words in a shell, the reader of a price file."""
 
 from __future__ import annotations
 

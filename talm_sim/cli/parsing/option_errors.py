@@ -1,4 +1,4 @@
-"""What a command line means, read before its options are known: the task it is about, and errors about words that are not its options."""
+"""Read a command line before its options are known: find the task it is about, and report words that are not its options."""
 
 from __future__ import annotations
 

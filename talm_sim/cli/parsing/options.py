@@ -1,4 +1,4 @@
-"""Command-line options made from the fields of options models: name, type, default, help, environment variable. Nothing is written twice.
+"""Command-line options made from the fields of options models: name, type, default, help, environment variable, all written once.
 
 A `ConfigCommand` is about runs: its shared options are those of `RunConfig`; those of the task it is about are found when the command line is
 read: `--task`, then `TALM_SIM_TASK`, then the `--config` file; of a command about a stored run, the run's. An `OptionsCommand` has the fields

@@ -1,4 +1,4 @@
-"""A person at the terminal: they answer questions of episodes, decide about calls, and judge runs.
+"""A person at the terminal, who answers questions of episodes, decides about calls, and judges runs.
 
 From the lowest layer up:
 

@@ -1,4 +1,4 @@
-"""A person who judges a run at the terminal: an episode, a question, a key; blind to other verdicts, the model's name and the group."""
+"""Let a person judge a run at the terminal: an episode, a question, a key; blind to other verdicts, the model's name and the group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Items that a person decides on by a key each, with a way back: what `scenarios review` and `judge --judge person` have in common."""
+"""Let a person decide on items by a key each, with a way back: shared by `scenarios review` and `judge --judge person`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""People's labels in and out as CSV, for verdicts that are given elsewhere, for example in a spreadsheet."""
+"""Write and read people's labels as CSV, for verdicts that are given elsewhere, for example in a spreadsheet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lines a person types to answer a question, and to mark it."""
+"""Read the lines that a person types to answer a question, and to mark it."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ async def _ask_question(console: Console, lines: LineSource, page: Page, *, undo
 
 
 async def _answer(console: Console, lines: LineSource, commands: str) -> str | None:
-    """An answer or a command; empty for "I don't know", None at the end of input."""
+    """Read an answer or a command; return "" for "I don't know", None at the end of input."""
     while True:
         console.print(f"Your answer (Enter alone: I don't know), or {commands}", style="dim")
         words = await read_words(lines, "> ")

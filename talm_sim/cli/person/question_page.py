@@ -1,4 +1,4 @@
-"""What a person at the terminal is shown of a question, a call to approve or a form, as far as it fits on the screen.
+"""The screen of a question, a call to approve or a form, as far as it fits.
 
 Titled texts are whole if there is room, else as much of each is shown as fits, and the rest page by page.
 """
@@ -44,7 +44,7 @@ _Part = tuple[str, list[list[Segment]]]
 
 
 class FittedPage:
-    """What a person sees: all of it if it fits on the screen, else as much of each part as fits.
+    """A page on the screen: all of it if it fits, else as much of each part as fits.
 
     Args:
         console: The screen.
@@ -139,7 +139,7 @@ class FittedPage:
 
 
 class Page(FittedPage):
-    """What a person sees of a question, a call or a form.
+    """The page of a question, a call or a form.
 
     Args:
         console: The screen.

@@ -1,4 +1,4 @@
-"""What a person at the terminal says: a reply, or that they want to see the question later, take an answer back, or stop."""
+"""Parse what a person types: a reply, or a wish to see the question later, to take an answer back, or to stop."""
 
 from __future__ import annotations
 
@@ -47,5 +47,5 @@ async def read_words(lines: LineSource, prompt: str, *, remember: bool = True, k
 
 
 def is_command(words: str) -> bool:
-    """Whether a line is a command: it begins with one slash."""
+    """Return whether a line is a command: it begins with one slash."""
     return words.startswith("/") and not words.startswith("//")

@@ -1,4 +1,4 @@
-"""One person who answers what a run asks, one by one: reports answers given elsewhere, and can take back the last answer.
+"""Put a run's open questions to one person, one by one; report answers given elsewhere, and let them take back the last answer.
 
 With `--human terminal` it is the person who started the run, in the running session, while other episodes continue.
 """

@@ -1,4 +1,4 @@
-"""The lines a person types to decide about a call or to fill in a form."""
+"""Read the lines that a person types to decide about a call or to fill in a form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines a person types. At a terminal they can be edited and called back; from a pipe, and in plain mode, they are read as they come.
+"""Read lines that a person types: edited and called back at a terminal; as they come from a pipe, and in plain mode.
 
 Waiting for a line can be cancelled: because the question was answered elsewhere, the run is over, or Ctrl-C was pressed. A thread inside
 `input()` could not be stopped, and would break the interpreter's end.
@@ -29,7 +29,7 @@ _SILENCE_SECONDS = 1.5
 
 
 class LineSource(Protocol):
-    """Where a person's lines come from."""
+    """A source of a person's lines."""
 
     interactive: bool
     """Whether a person is there, who can be asked to confirm."""

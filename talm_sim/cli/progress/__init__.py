@@ -1,4 +1,4 @@
-"""What is shown while a run is in progress.
+"""Show the progress of a run.
 
 From the lowest layer up:
 

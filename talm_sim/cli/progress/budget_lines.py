@@ -1,4 +1,4 @@
-"""A command's budget in words: that a limit is reached, and what was spent."""
+"""Put a command's budget into words: a limit that is reached, and what was spent."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ _SILENCE_S = 30.0
 
 
 class Display:
-    """Show only what must be seen: that requests leave the machine, that tools or servers died, what a budget left. This is the others' base.
+    """Shows only what must be seen: that requests leave the machine, that tools or servers died, what a budget left. This is the others' base.
 
     Attributes:
         started: The run, once it has started.
@@ -187,7 +187,7 @@ class PlainDisplay(Display):
 
 
 class JsonDisplay(Display):
-    """Print every event as one JSON object per line, on standard output."""
+    """Prints every event as one JSON object per line, on standard output."""
 
     def show(self, event: RunEvent) -> None:
         """Write the line."""

@@ -1,4 +1,4 @@
-"""Progress of what is called from Python: below a notebook's cell, and in a script if it is asked for."""
+"""Show the progress of calls from Python: below a notebook's cell, and in a script if it is asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Views of stored runs and episodes: tables, Markdown, JUnit, transcripts.
+"""Show stored runs and episodes: tables, Markdown, JUnit, transcripts.
 
 From the lowest layer up:
 

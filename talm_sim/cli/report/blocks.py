@@ -1,4 +1,4 @@
-"""A stored run as a block of the result table: its title, and the notes without which its rows would mislead."""
+"""A stored run as a block of the result table: its title, and the notes that a reader of its rows needs."""
 
 from __future__ import annotations
 

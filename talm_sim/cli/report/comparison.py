@@ -1,4 +1,4 @@
-"""Comparisons of runs as tables, 80 columns wide, and in Markdown."""
+"""Print comparisons of runs as tables, 80 columns wide, and in Markdown."""
 
 from __future__ import annotations
 

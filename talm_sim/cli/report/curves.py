@@ -1,4 +1,4 @@
-"""Curves on a screen, in plain characters: the counts of a histogram as bars, a reliability diagram as places on a line."""
+"""Draw curves in plain characters: the counts of a histogram as bars, a reliability diagram as places on a line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The episodes of runs as JUnit XML, the form in which CI servers show what failed. Every text in it may be a model's."""
+"""Write the episodes of runs as JUnit XML, in which CI servers show failures. Every text in it may be a model's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report in Markdown: tables whose cells no text of a run can break."""
+"""Write the report in Markdown: no text of a run can break its tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far people agree with each other and with each judge, as a block below a run's own, beside what papers report of their judges."""
+"""Show how far people agree with each other and with each judge, below a run's own rows and beside what papers report of their judges."""
 
 from __future__ import annotations
 

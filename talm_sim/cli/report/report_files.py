@@ -1,4 +1,4 @@
-"""Write what a report or a comparison is asked for as files."""
+"""Write the files that a report or a comparison is asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a stored run used: tokens, seconds and money as far as known, and how many episodes a limit ended."""
+"""The usage of a stored run: tokens, seconds and money as far as known, and how many episodes a limit ended."""
 
 from __future__ import annotations
 

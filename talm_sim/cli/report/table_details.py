@@ -1,4 +1,4 @@
-"""What is printed below a run's rows on the screen: figures on their own lines, matrices, and curves.
+"""Print the details below a run's rows: figures on their own lines, matrices, and curves.
 
 The shades of a matrix are one hue from light to dark, so that lightness alone is enough for colour-blind readers.
 """

@@ -1,4 +1,4 @@
-"""One episode as a page that a person can read."""
+"""Print one episode as a page that a person can read."""
 
 from __future__ import annotations
 

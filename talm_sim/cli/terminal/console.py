@@ -14,12 +14,12 @@ _FILLING = re.compile(r"(?<! ) +$", re.MULTILINE)
 
 
 def stdout() -> Console:
-    """Console for data."""
+    """Return the console for data."""
     return _console(stderr=False)
 
 
 def stderr() -> Console:
-    """Console for talk: progress, hints, questions."""
+    """Return the console for talk: progress, hints, questions."""
     return _console(stderr=True)
 
 

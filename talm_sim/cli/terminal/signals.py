@@ -1,4 +1,4 @@
-"""SIGTERM and SIGHUP end a command as Ctrl-C does: in order, with everything kept and a line that says how to continue."""
+"""Let SIGTERM and SIGHUP end a command as Ctrl-C does: in order, with everything kept and a line that says how to continue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Standard output that takes no more or that is data alone, and standard error that may go away."""
+"""Guard the standard streams: output that takes no more or that is data alone, and standard error that may go away."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The application that serves the page of stored runs: the page, what its script asks for, and the comments that a reader writes.
+"""The application that serves the page of stored runs: the page, the data that its script asks for, and comments by readers.
 
 Only the browser that was given its link may ask. A link has a token that is good for one visit; the visit exchanges it for a cookie. A page
 elsewhere that knows the port can send requests here, or give its own name this address. So the host is checked, and so is where a request

@@ -1,4 +1,4 @@
-"""Stored runs as they are now, read without their leases, and only when their files have changed."""
+"""Watch stored runs: read them without their leases, and only when their files have changed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _AT_ONCE_S: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What a page shows besides transcripts.
+    """The data of a page besides its transcripts.
 
     Attributes:
         index: What `build_index` returns; of a large run that goes on, as it was a moment ago.

@@ -1,4 +1,4 @@
-"""Stored runs of any task in the forms that other tools read; what one task alone exports is in its own folder.
+"""Export stored runs of any task in forms that other tools read; what one task alone exports is in its own folder.
 
 From the lowest layer up:
 

@@ -1,4 +1,4 @@
-"""An episode as the messages that were exchanged, for formats that keep a conversation."""
+"""List the messages that were exchanged in an episode, for formats that keep a conversation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One episode as a sample of Inspect's log, version 2."""
+"""Write one episode as a sample of Inspect's log, version 2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spans in the JSON of OpenTelemetry's protocol (OTLP)."""
+"""Write spans in the JSON of OpenTelemetry's protocol (OTLP)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What leaves the project is valid text without credentials, whatever a model, a tool or a person wrote."""
+"""Clean what leaves the project: valid text without credentials, whatever a model, a tool or a person wrote."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Cleaner:
         return hidden if hidden.isascii() else hidden.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
     def value(self, value: Any) -> Any:
-        """Do so in all texts of a value, the keys of objects included."""
+        """Clean all texts of a value, the keys of objects included."""
         return map_texts(value, self.text)
 
 

@@ -126,7 +126,7 @@ def printable(text: str) -> str:
 
 
 class Operation(StrEnum):
-    """What a span is about; its name begins with it."""
+    """The operation that a span is about; its name begins with it."""
 
     AGENT = "invoke_agent"
     CHAT = "chat"

@@ -1,4 +1,4 @@
-"""When the parts of an episode happened. Only some times are stored; the others are derived, always in the same way."""
+"""Work out when the parts of an episode happened. Only some times are stored; the others are derived, always in the same way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attributes of spans: OTLP's JSON values, and the names under which conventions and frameworks put one and the same thing.
+"""Read attributes of spans: OTLP's JSON values, under the different names that conventions and frameworks give to one thing.
 
 The names are those of OpenTelemetry's conventions for generative AI since 1.28, of OpenInference, and of OpenLLMetry (`traceloop`).
 """

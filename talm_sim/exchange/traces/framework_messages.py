@@ -1,4 +1,4 @@
-"""Messages as frameworks write them: LangChain's forms, chat completions, Anthropic's blocks, the parts of OpenTelemetry's conventions."""
+"""Read messages as frameworks write them: LangChain's, chat completions, Anthropic's blocks, the parts of OpenTelemetry's conventions."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ _OTHER_SIGNALS = {"resourceLogs": "logs", "resourceMetrics": "metrics", "resourc
 
 @dataclass(slots=True)
 class Matching:
-    """Which scenario each trace belongs to.
+    """The scenario that each trace belongs to.
 
     Attributes:
         scenarios: The scenario of each trace; None for one that belongs to none.
@@ -243,7 +243,7 @@ def _specs(used: Sequence[Scenario]) -> list[ToolSpec]:
 
 @dataclass(slots=True)
 class TraceFile:
-    """What a file holds.
+    """The content of a file of traces.
 
     Attributes:
         traces: Its traces, in order.

@@ -1,4 +1,4 @@
-"""Traces from the spans of OTLP/JSON: those of one agent are put together to one conversation."""
+"""Read traces from the spans of OTLP/JSON, and join those of one agent to one conversation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The messages in a span: as attributes, flat or as JSON, or as events."""
+"""Read the messages in a span: from attributes, flat or as JSON, or from events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is read of a trace, in whichever form it was written."""
+"""The types of a trace that was read, in whichever form it was written."""
 
 from __future__ import annotations
 

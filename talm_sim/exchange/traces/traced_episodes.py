@@ -1,4 +1,4 @@
-"""Episodes from traces: the model's turns, the tools' results and the questions to a person, told apart."""
+"""Make episodes from traces: tell the model's turns, the tools' results and the questions to a person apart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sentence says of a value in it: that it is so, or that it is not, may be, or cannot be confirmed."""
+"""Decide what a sentence says of a value in it: that it is so, or that it is not, may be, or cannot be confirmed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an answer gives its reader for a fact, however carefully it says so: a value in doubt is given, a rejected one is not."""
+"""Find the value that an answer gives for a fact, however carefully: a value in doubt is given, a rejected one is not."""
 
 from __future__ import annotations
 
@@ -167,13 +167,13 @@ def _clause(text: str, place: int) -> str:
 
 
 def _is_beside(clause: str, fact: Fact) -> bool:
-    """Whether a clause names the fact's matter."""
+    """Return whether a clause names the subject of a fact."""
     said = set(normalize(clause).split())
     return any(topic and topic <= said for topic in (set(normalize(topic).split()) for topic in topics_of(fact)))
 
 
 def _is_aside(text: AnswerText, fact: Fact, value: Value) -> bool:
-    """Whether a number is a time to wait, a date, a telephone number or a status, and the fact is none."""
+    """Return whether a number is a waiting time, a date, a telephone number or a status, while the fact is none of these."""
     if kind_of(fact) != "number":
         return False
     before, behind = text.text[max(0, value.start - 24) : value.start], text.text[value.end : value.end + 24]
@@ -192,7 +192,7 @@ def _is_aside(text: AnswerText, fact: Fact, value: Value) -> bool:
 
 
 def _counts_otherwise(text: AnswerText, fact: Fact, first: int, last: int, is_no_claim: Callable[[str], bool]) -> bool:
-    """Whether a clause gives a number in words that is not the fact's, or says that there is nothing."""
+    """Return whether a clause gives, in words, a number that is not the fact's, or says that there is nothing."""
     clause = text.text[first:last]
     if fact.value not in (0, "0") and _NONE_LEFT.search(clause) and not _THING.search(clause):
         return True
@@ -222,7 +222,7 @@ def _is_new(text: AnswerText, value: Value, known: str) -> bool:
 
 @lru_cache(maxsize=8)
 def _numbers(known: str) -> tuple[Decimal, ...]:
-    """The different numbers in what the agent was told, as far as they are few."""
+    """Return the different numbers in what the agent was told, up to a limit."""
     return tuple(dict.fromkeys(number.value for number in find_numbers(known)))[:_MOST_NUMBERS]
 
 
@@ -251,7 +251,7 @@ def _is_unit(name: str, sentence: str) -> bool:
 
 
 def _values(text: AnswerText, fact: Fact) -> list[Value]:
-    """The values of the fact's kind in a text, in order; of two readings of one place, the right one."""
+    """Return the values of the fact's kind in a text, in order; of two readings of one place, the right one."""
     read = {value.start: value for part in split_fact(fact) for value in sorted(text.values(part), key=lambda value: value.right)}
     return [read[start] for start in sorted(read)]
 
@@ -264,7 +264,7 @@ def _given(text: AnswerText, fact: Fact) -> Iterator[bool]:
 
 
 def is_rejected(text: AnswerText, value: Value, values: Sequence[Value]) -> bool:
-    """Whether a text says of a value that it is not so; that it cannot be confirmed is no rejection."""
+    """Return whether a text says that a value is wrong; saying that it cannot be confirmed is no rejection."""
     sentences = text.sentences
     begin, stop = sentences.clause(value.start, value.end)
     before = sentences.cues.doubts.sub(" ", text.text[begin : value.start])
@@ -281,7 +281,7 @@ def _is_name(fact: Fact) -> bool:
 def _names_something(
     text: AnswerText, fact: Fact, first: int, last: int, known: str, forms: Sequence[re.Pattern[str]], taken: Sequence[Value] = ()
 ) -> bool:
-    """Whether a sentence affirms something that may be the fact's value, that the user did not say, and that is not `taken` by other facts."""
+    """Return whether a sentence affirms a possible value of the fact that the user did not say and that is not `taken` by other facts."""
     sentence = text.text[first:last]
     own = {word for topic in topics_of(fact) for word in normalize(topic).split()} | _NO_VALUE
     said = _word_set(f"{text.request} {known}")

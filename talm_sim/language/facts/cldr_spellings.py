@@ -1,4 +1,4 @@
-"""How months, units, currencies and countries are written in many languages: a table made from Unicode's CLDR by scripts/make_spellings.py."""
+"""Spellings of months, units, currencies and countries in many languages: a table made from Unicode's CLDR by scripts/make_spellings.py."""
 
 from __future__ import annotations
 

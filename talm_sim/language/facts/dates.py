@@ -1,4 +1,4 @@
-"""Dates and clock times as people write them in an answer."""
+"""Read dates and clock times as people write them in an answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers as people write them in an answer, and whether one of them states a value."""
+"""Read numbers as people write them in an answer, and decide whether one of them states a value."""
 
 from __future__ import annotations
 

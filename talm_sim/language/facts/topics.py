@@ -1,4 +1,4 @@
-"""Decide whether a value is beside what another fact answers: two values swapped between two questions."""
+"""Decide whether a value stands beside the subject of another fact: two values swapped between two questions."""
 
 from __future__ import annotations
 

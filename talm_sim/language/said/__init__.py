@@ -1,4 +1,4 @@
-"""What a person says in a conversation: the values in it, how many, which day, and what they claim to have done.
+"""Read what a person says in a conversation: the values in it, how many, which day, and what they claim to have done.
 
 From the lowest layer up:
 

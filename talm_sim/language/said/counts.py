@@ -1,4 +1,4 @@
-"""Read how many a person says: what a number counts, bounds on it, sums, and words such as "just me" and "nobody"."""
+"""Read counts in what a person says: what a number counts, bounds on it, sums, and words such as "just me" and "nobody"."""
 
 from __future__ import annotations
 

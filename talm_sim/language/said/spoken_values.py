@@ -1,4 +1,4 @@
-"""Values in what a person says: numbers, days, clock times, colors and names, and whether something said before has them too."""
+"""Read values in what a person says (numbers, days, clock times, colors and names), and whether they were said before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formats of tool calls: every family of models writes them in its own way. One table writes them, one reader reads them all.
+"""Formats of tool calls, one for each family of models. One table writes them, one reader reads them all.
 
 `FORMATS` are the families by name; `read_calls` reads what a model wrote, whichever it is. What is written with a format is read back as it
 was, given the shown tools: of formats that drop a value's type (`qwen3-coder`, `glm`) the schema decides it.

@@ -1,4 +1,4 @@
-"""Separate calls and text in what a model wrote."""
+"""Separate calls from text in what a model wrote."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def _call_of(value: Any, tagged: bool) -> ParsedCall | None:
 
 
 def _specifies(value: dict[str, Any]) -> bool:
-    """Whether the object is a tool's specification, repeated."""
+    """Return whether the object repeats a tool's specification."""
     parameters = value.get("parameters")
     return "description" in value or (
         isinstance(parameters, dict) and parameters.get("type") in ("object", "dict") and "properties" in parameters

@@ -1,4 +1,4 @@
-"""Types of arguments whose written form does not say so, looked up in the tools that were shown."""
+"""Look up the types of arguments in the tools that were shown, if their written form does not tell."""
 
 from __future__ import annotations
 

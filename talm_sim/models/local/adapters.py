@@ -24,7 +24,7 @@ _PREFIX, _MARK = "base_model.model.", ".lora_"
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What is known of a model's weights.
+    """The facts known about a model's weights.
 
     Attributes:
         digests: Of the model's own (`base`) and of the `adapter`.

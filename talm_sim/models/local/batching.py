@@ -1,4 +1,4 @@
-"""One worker thread behind an async queue: only that thread touches the model, and waiting questions are scored together.
+"""Queue questions for one worker thread: only that thread touches the model, and waiting questions are scored together.
 
 A batch is built around one question, the one that has waited longest unless the engine prefers another, from those nearest to it in size, so
 that little is padded. Questions that nobody waits for (a cancelled future) are skipped.

@@ -1,4 +1,4 @@
-"""Generate text with `model.generate`: sampled as asked for, with its own seed, held to a JSON schema, ended where the model ends its turn."""
+"""Generate text with `model.generate`: sampled with a seed of its own, held to a JSON schema, ended where the model ends its turn."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PLAIN = {"top_p": 1.0, "top_k": 0, "min_p": None, "repetition_penalty": 1.0}
 
 
 class Grammar(Protocol):
-    """What may be written next."""
+    """A grammar, which says what may be written next."""
 
     def mask(self, logits: torch.Tensor) -> torch.Tensor:
         """Set the logits (vocabulary,) of forbidden tokens to minus infinity."""
@@ -54,7 +54,7 @@ class _DecodedTokens:
 
 @dataclass(frozen=True, slots=True)
 class StopRules:
-    """Where texts of a model end.
+    """The marks at which a model's texts end.
 
     Attributes:
         name: Of the model, for messages.

@@ -1,4 +1,4 @@
-"""Load a model of transformers: only this module imports torch on opening a model, and says what is missing."""
+"""Load a model of transformers; only this module imports torch, when a model is opened, and says what is missing."""
 
 from __future__ import annotations
 

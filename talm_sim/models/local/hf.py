@@ -1,4 +1,4 @@
-"""`hf/<directory, name or hub id>`: a model run in this process by transformers, on CPU or GPU."""
+"""`hf/<directory, name or hub id>`: a model that transformers runs in this process, on CPU or GPU."""
 
 from __future__ import annotations
 

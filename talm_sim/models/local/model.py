@@ -1,4 +1,4 @@
-"""A model that runs on this machine, whichever library runs it: a `Model` and a `TextModel`.
+"""The base class of models that run on this machine, whichever library runs them: a `Model` and a `TextModel`.
 
 It scores and continues raw prompts, and acts in agent loops: in the tools' form of its own chat template, or in the constrained
 format, where decoding is held to the schema.

@@ -60,7 +60,7 @@ class RenderingOptions(OptionsModel):
 
 @dataclass(frozen=True, slots=True)
 class Rendering:
-    """What a conversation is rendered with, beside the tokenizer.
+    """The settings by which a conversation is rendered, beside the tokenizer.
 
     Attributes:
         template: The Jinja source in place of the tokenizer's own chat template; None for that.

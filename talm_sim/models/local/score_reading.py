@@ -1,4 +1,4 @@
-"""How a model's scores may be computed: from a shared cache if that is known to be right, otherwise by one full pass per option."""
+"""Choose how a model's scores are computed: from a shared cache if that is known to be right, otherwise by one full pass per option."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WINDOWS = ("sliding_window", "attention_chunk_size", "layer_types")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a model allows.
+    """The ways of scoring that a model allows.
 
     Attributes:
         shared: Whether options may continue from their prompt's cache, prompts together in one pass.

@@ -1,4 +1,4 @@
-"""How likely are the options of a question? See When2Call, sections 2 and 3.
+"""Score how likely the options of a question are; see When2Call, sections 2 and 3.
 
 Where a model allows it (`reading`), the prompt is encoded once and all its options continue from its key-value cache: the last token of
 the prompt and an option without its last token are what predicts the option. Otherwise each option is read in one pass with its prompt,

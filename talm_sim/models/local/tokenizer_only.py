@@ -1,4 +1,4 @@
-"""A model's tokenizer without its weights: it writes and counts what the model would read."""
+"""A model's tokenizer without its weights: it writes and counts the text that the model would read."""
 
 from __future__ import annotations
 

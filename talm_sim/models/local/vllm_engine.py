@@ -1,4 +1,4 @@
-"""vLLM in this process: start, step and close it; its output goes to a file."""
+"""Run vLLM in this process: start, step and close it; its output goes to a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs for vLLM, as requests: options to score, text to write.
+"""Turn jobs into requests to vLLM: options to score, text to write.
 
 The prompt of a question is encoded once: a request of its own fills vLLM's prefix cache, from which the options read it. Cached tokens
 have no log-probabilities, so the cache ends before the options, and each question has its own `cache_salt`: equal questions and epochs

@@ -1,4 +1,4 @@
-"""What `-M key=value` sets for `vllm/...`: a few options of our own, fields of the sampling, and whatever vLLM's own `EngineArgs` take."""
+"""Options of `vllm/...` (`-M key=value`): a few of our own, fields of the sampling, and whatever vLLM's own `EngineArgs` take."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the weights of a model in this process are: digests of its files, by which runs are told apart."""
+"""Digest the files of a model in this process, so that runs with other weights are told apart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The grid of an ablation: which options it varies, its cells, and what each of them would run."""
+"""The grid of an ablation: the options it varies, its cells, and what each of them would run."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _CellState = Literal["new", "started", "finished", "same run", "judged only"]
 
 @dataclass(frozen=True, slots=True)
 class CellForecast:
-    """What one cell would run.
+    """The forecast for one cell.
 
     Attributes:
         values: The varied options and their values.

@@ -1,4 +1,4 @@
-"""A grid of runs as one tidy table: how the metrics change when one or more fields are varied."""
+"""Play a grid of runs into one tidy table: how the metrics change when one or more fields are varied."""
 
 from __future__ import annotations
 

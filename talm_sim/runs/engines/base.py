@@ -1,4 +1,4 @@
-"""What an engine is: it has the shards of a run played in other processes or on other machines, and hands over what became of each.
+"""The protocol of engines, which have a run's shards played in other processes or on other machines, and report what became of each.
 
 An engine is a class with the methods of `Engine`, registered under its name by `register_engine`, or offered by a package as an entry point of
 group `talm_sim.engines`. `--on NAME[:N][://ADDRESS]` opens it, for N shards. All it has to do is to call `carry_out` elsewhere.
@@ -23,7 +23,7 @@ _PLAY = "talm_sim.runs.engines.playing:play_shard"
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a node is asked to do. It can be pickled.
+    """An order to a node. It can be pickled.
 
     Attributes:
         place: The absolute path of the directory with the shards.
@@ -48,7 +48,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What became of an order. It can be pickled.
+    """The result of an order. It can be pickled.
 
     Attributes:
         node: The name of the machine.
@@ -105,7 +105,7 @@ def register_engine(name: str) -> Callable[[Callable[[str], Engine]], Callable[[
 
 
 class On(NamedTuple):
-    """What `--on` says."""
+    """The parsed value of `--on`."""
 
     name: str
     """The engine."""

@@ -1,4 +1,4 @@
-"""Has a run's shards played by an engine, and merges them into the run."""
+"""Have an engine play a run's shards, and merge them into the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run that an engine plays cannot have, refused before anything is submitted."""
+"""Refuse what a run that an engine plays cannot have, before anything is submitted."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ _COPIED = ("attempts", "episodes", "verdicts", "waiting", "questions", "answers"
 
 @dataclass(frozen=True)
 class Merged:
-    """What a merge made."""
+    """The result of a merge."""
 
     run: StoredRun
     controls: tuple[StoredRun, ...]

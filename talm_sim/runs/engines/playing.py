@@ -1,4 +1,4 @@
-"""On the node of an engine: play a shard, or the rest of one that another node had begun."""
+"""Play a shard on the node of an engine, or the rest of one that another node had begun."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def play_shard(order: Order) -> Played:
 
 
 def _is_shared(order: Order) -> bool:
-    """Whether this machine sees the directory of the command."""
+    """Return whether this machine sees the directory of the command."""
     try:
         return (Path(order.place) / MARKER).read_text(encoding="ascii") == order.token
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""One shard of a run: the scenarios of the whole that fall into it, and what it keeps of the whole, so that shards merge into one run."""
+"""Cut one shard of a run: the scenarios that fall into it, and the facts of the whole that let shards merge into one run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read the shards of a run, and see that they are all of one run, whole, and each there once."""
+"""Read the shards of a run, and check that they are all of one run, whole, and each there once."""
 
 from __future__ import annotations
 

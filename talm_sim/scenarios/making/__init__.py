@@ -1,4 +1,4 @@
-"""Make data, whatever it is for: sources in, outcomes out, a folder that survives being killed, and a person's decisions on the result.
+"""Make data of any kind: from sources to outcomes, in a folder that survives being killed, with a person's decisions on the result.
 
     sources -> for each, once: an outcome (rows, what was rejected and why) -> state.jsonl -> items.jsonl, rejected.jsonl, report.json
 

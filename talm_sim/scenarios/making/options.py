@@ -1,4 +1,4 @@
-"""Options of every making. The command's options derive from these fields, and from those a maker adds."""
+"""The options that every making has. The command's options derive from these fields, and from those a maker adds."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 
 class MakingSource(Protocol):
-    """What something is made of: a question, a scenario."""
+    """A source of something to be made: a question, a scenario."""
 
     @property
     def id(self) -> str:

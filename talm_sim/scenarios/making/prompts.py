@@ -1,4 +1,4 @@
-"""The wording for a writing model, its replacement by the user's, and how it is asked: once more where its text was cut off."""
+"""The prompts for a writing model, their replacement by the user's, and the request itself: sent once more if the text was cut off."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decisions of people on what was made: keep or drop, with another text or a reason, one after the other, each on disk at once."""
+"""Record people's decisions on what was made: keep or drop, with another text or a reason, one after the other, each on disk at once."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ OnProgress = Callable[[int, int, Made | None], None]
 
 
 class MakesOutcome(Protocol):
-    """What makes something of a source."""
+    """A maker of one outcome from one source."""
 
     @property
     def noun(self) -> str:

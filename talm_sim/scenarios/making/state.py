@@ -1,4 +1,4 @@
-"""Keep what was finished: one line per source, and the files that are made of them."""
+"""Keep what a making has finished: one line per source, and the files that are made of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class FixedSettings:
-    """What is fixed for a folder once it is started.
+    """The settings that are fixed for a folder once it is started.
 
     Attributes:
         task: What it is made for.

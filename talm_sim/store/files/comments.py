@@ -1,4 +1,4 @@
-"""Comments that readers write on the episodes of a run: one line of JSON each, in a file beside `run.db` that only grows.
+"""Keep comments that readers write on the episodes of a run: one line of JSON each, in a file beside `run.db` that only grows.
 
 A comment is no verdict: it enters no rate, and the seal of the run does not cover it. Any process may add one, whoever runs the run.
 """
@@ -35,7 +35,7 @@ _LATEST_TIME: Final = 253_402_300_800
 
 
 class Comment(BaseModel):
-    """What a reader wrote on an episode."""
+    """A reader's comment on an episode."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 

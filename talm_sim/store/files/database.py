@@ -241,7 +241,7 @@ def explain_errors(directory: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def writing(conn: sqlite3.Connection, directory: Path) -> Iterator[None]:
-    """A transaction that writes; it is committed at the end, or nothing is changed.
+    """Open a transaction that writes: it is committed at the end, or nothing is changed.
 
     Raises:
         PrerequisiteError: The file cannot be written.

@@ -1,4 +1,4 @@
-"""One process owns a run: who it is, whether it still lives, and how a dead one is followed."""
+"""The lease of a run, which one process owns: who it is, whether it still lives, and how a dead one is followed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Lease:
     run_id: str
 
     def renew(self, conn: sqlite3.Connection) -> None:
-        """Within a transaction: beat the heart, or find that another process has taken the run over.
+        """Renew the lease within a transaction, or find that another process has taken the run over.
 
         Raises:
             PrerequisiteError: The lease is lost.
@@ -59,7 +59,7 @@ class Lease:
 
 
 def owner_of(conn: sqlite3.Connection) -> Owner | None:
-    """The process named in the lease, dead or alive; None where nobody holds the run."""
+    """Return the process named in the lease, dead or alive; None if nobody holds the run."""
     row = conn.execute(
         "SELECT CAST(ifnull(pid, 0) AS INTEGER), CAST(ifnull(host, '') AS TEXT), CAST(ifnull(process, '') AS TEXT),"
         " CAST(ifnull(heartbeat, 0) AS REAL) FROM lease"
@@ -68,13 +68,13 @@ def owner_of(conn: sqlite3.Connection) -> Owner | None:
 
 
 def is_owned(conn: sqlite3.Connection) -> bool:
-    """Whether a living process holds the run."""
+    """Return whether a living process holds the run."""
     owner = owner_of(conn)
     return owner is not None and owner.alive
 
 
 def hold(conn: sqlite3.Connection, run_id: str) -> Lease:
-    """Within a transaction: write this process into the lease; `run_id` names the run in messages."""
+    """Write this process into the lease, within a transaction; `run_id` names the run in messages."""
     lease = Lease(token=secrets.token_hex(8), run_id=run_id)
     pid, (host, boot) = os.getpid(), processes.machine_and_boot()
     process = processes.mark_of(pid) if sys.platform != "win32" else boot

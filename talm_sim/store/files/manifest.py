@@ -1,4 +1,4 @@
-"""`run.json`: what a run is. Written once, when the run is created, together with its scenarios; never changed."""
+"""`run.json`, the description of a run: written once, when the run is created, together with its scenarios; never changed."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _PACKAGES = ("talm-sim", "langgraph", "langchain-core", "openai", "anthropic", "
 
 
 class RunManifest(BaseModel):
-    """What a run is and what made it."""
+    """The description of a run, and of what made it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -110,7 +110,7 @@ def wording_digests(texts: Mapping[str, str]) -> dict[str, str]:
 
 
 def new_run_ids(config: RunConfig) -> Iterator[str]:
-    """Names made of time (UTC), model and split, one after the other: of two runs begun in one second, in any process, one takes the second."""
+    """Yield names made of time (UTC), model and split: of two runs begun in one second, in any process, one takes the next."""
     model = re.sub(r"[^A-Za-z0-9._-]+", "-", config.model.rpartition("/")[2]).strip("-.") or "model"
     name = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{model[:60]}-{config.split.replace(',', '-')[:40]}"
     name += f"-{config.shard.replace('/', 'of')}" if config.shard else ""
@@ -194,7 +194,7 @@ def read_manifest(directory: Path) -> RunManifest:
 
 
 def stamp_in(directory: Path) -> str:
-    """What the run's seal is to say of its `run.json`.
+    """Return the stamp of the run's `run.json` for its seal.
 
     Raises:
         PrerequisiteError: There is none.
@@ -253,13 +253,13 @@ def find_run(run: Path | str, run_dir: Path = Path("runs")) -> Path:
 
 
 def run_names(run_dir: Path) -> list[str]:
-    """Names of the runs in a directory, sorted; half-written ones are hidden, one that lost a file of its two is not."""
+    """Return the names of the runs in a directory, sorted; half-written ones are hidden, one that lost a file of its two is not."""
     found = {file.parent.name for name in (MANIFEST, DATABASE) for file in run_dir.glob(f"*/{name}")}
     return sorted(name for name in found if not name.startswith("."))
 
 
 def unique_prefix(name: str, names: Sequence[str]) -> str:
-    """As much of a run's name as finds it among `names`, and no less than the time that begins it."""
+    """Return as much of a run's name as finds it among `names`, and no less than the time that begins it."""
     for size in range(_TIME, len(name)):
         fitting = [other for other in names if other.startswith(name[:size])]
         if all(other == name or other.startswith(f"{name}.") for other in fitting):
@@ -268,18 +268,18 @@ def unique_prefix(name: str, names: Sequence[str]) -> str:
 
 
 def control_name(run_id: str, model: str) -> str:
-    """What the run of a control model is called that stands beside a run, as `first.sim-oracle` beside `first`."""
+    """Return the name of the control run stored beside a run, as `first.sim-oracle` beside `first`."""
     return f"{run_id}.{model.replace('/', '-')}"
 
 
 def base_of(name: str) -> str:
-    """The run that a control stands beside, by its name; empty for the name of any other run."""
+    """Return the run that a control stands beside, by its name; empty for the name of any other run."""
     control = _CONTROL.fullmatch(name)
     return control[1] if control else ""
 
 
 def _newest_run(run_dir: Path, names: Sequence[str]) -> str:
-    """The newest of some runs, controls aside where there is another."""
+    """Return the newest of some runs; controls only count if there is nothing else."""
 
     def made(name: str) -> tuple[bool, str, int]:
         try:

@@ -1,4 +1,4 @@
-"""What a run keeps of the whole it is a shard of, and what a merged run keeps of the shards it was made from."""
+"""Keep what a shard knows of the whole run, and what a merged run knows of the shards it was made from."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEDGER: Final = "ledger"
 
 
 class ShardFacts(FrozenModel):
-    """The whole that a shard belongs to."""
+    """The facts about the whole run that a shard belongs to."""
 
     part: str
     """Which part of how many it is, for example `2/16`."""
@@ -51,7 +51,7 @@ class MergedShard(FrozenModel):
 
 
 def keep_shard(conn: sqlite3.Connection, shard: ShardFacts) -> None:
-    """Within a transaction: keep what a shard says of the whole.
+    """Keep what a shard says of the whole, within a transaction.
 
     Raises:
         PrerequisiteError: It is larger than a run keeps.

@@ -1,4 +1,4 @@
-"""What the database of a run keeps of an episode: its attempts, its end, its verdicts, and that it waits."""
+"""Write what a run's database keeps of an episode: its attempts, its end, its verdicts, and that it waits."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def start_attempt(conn: sqlite3.Connection, episode_id: str, attempt: int) -> None:
-    """Within a transaction: an attempt begins; what a failed one left goes, verdicts and all."""
+    """Begin an attempt within a transaction; what a failed one left goes, verdicts and all."""
     insert_row(conn, "attempts", episode_id, attempt, either="REPLACE")
     conn.execute("DELETE FROM episodes WHERE id = ?", (episode_id,))
     conn.execute("DELETE FROM verdicts WHERE episode_id = ?", (episode_id,))
 
 
 def write_episode(conn: sqlite3.Connection, episode: Episode, position: int) -> Episode:
-    """Within a transaction: add a finished episode, which waits no more; `position` is its scenario's place in the run.
+    """Add a finished episode, which waits no more, within a transaction; `position` is its scenario's place in the run.
 
     Returns:
         The episode as it is kept: of one that is too large, that it failed, and what it cost.
@@ -44,14 +44,14 @@ def _insert_episode(conn: sqlite3.Connection, episode: Episode, position: int) -
 
 
 def _drop_record(episode: Episode, why: str) -> Episode:
-    """What is kept of an episode whose record is too large: nobody can judge it, and `resume` tries it again."""
+    """Reduce an episode whose record is too large to what is kept of it: nobody can judge it, and `resume` tries it again."""
     names = ("id", "scenario_id", "group", "epoch", "attempt", "model", "human", "tools", "perturbations", "usage", "started_at", "elapsed_s")
     error = f"the record of this episode {why}; make the agent, its tools or the model write less"
     return Episode(**{name: getattr(episode, name) for name in names}, termination=Termination.INFRASTRUCTURE_ERROR, error=error)
 
 
 def write_verdict(conn: sqlite3.Connection, verdict: Verdict, *, failed: bool = False) -> None:
-    """Within a transaction: add a verdict, in place of an earlier one of the same judge and judge config."""
+    """Add a verdict within a transaction, in place of an earlier one of the same judge and judge config."""
     keys = (verdict.episode_id, verdict.judge, verdict.judge_config_digest, int(failed))
     try:
         insert_row(conn, "verdicts", *keys, document=verdict.model_dump_json(), either="REPLACE")
@@ -61,7 +61,7 @@ def write_verdict(conn: sqlite3.Connection, verdict: Verdict, *, failed: bool = 
 
 
 def write_waiting(conn: sqlite3.Connection, waiting: Waiting) -> None:
-    """Within a transaction: an episode waits for a person."""
+    """Note within a transaction that an episode waits for a person."""
     keys = (waiting.episode_id, waiting.scenario_id, waiting.epoch, waiting.attempt)
     whole = {"state": waiting.state, "progress": _progress(waiting)}
     try:
@@ -77,6 +77,6 @@ def _progress(waiting: Waiting) -> list[dict[str, Any]]:
 
 
 def forget_waiting(conn: sqlite3.Connection, episode_id: str) -> None:
-    """Within a transaction: an episode waits no more."""
+    """Note within a transaction that an episode waits no more."""
     conn.execute("DELETE FROM waiting WHERE episode_id = ?", (episode_id,))
     questions.close_questions(conn, episode_id)

@@ -1,4 +1,4 @@
-"""The files of a run, opened for reading: whole and unchanged since they were sealed, or refused in one line."""
+"""Open the files of a run for reading: whole and unchanged since they were sealed, or refused in one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The seal of a run that nobody writes: how many rows each table has, and what they add up to. It shows what is lost or was exchanged.
+"""Seal a run that nobody writes: the number of rows of each table, and their sum, which show what is lost or was exchanged.
 
 It is no signature: who can write the file can seal it. It stands among the small facts, is taken away in the transaction in which an owner
 takes the run, and comes back when the owner gives it back.
@@ -34,17 +34,17 @@ class _Seal(BaseModel):
 
 
 def seal(conn: sqlite3.Connection, stamp: str) -> None:
-    """Within a transaction: seal what is there."""
+    """Seal what is there, within a transaction."""
     _write(conn, _Seal(stamp=stamp, tables={table: _digest_table(conn, table) for table in KEYS}))
 
 
 def remove_seal(conn: sqlite3.Connection) -> None:
-    """Within a transaction: take the seal away."""
+    """Take the seal away, within a transaction."""
     conn.execute("DELETE FROM meta WHERE key = ?", (_SEAL,))
 
 
 def is_sealed(conn: sqlite3.Connection) -> bool:
-    """Whether there is a seal."""
+    """Return whether there is a seal."""
     return conn.execute("SELECT 1 FROM meta WHERE key = ?", (_SEAL,)).fetchone() is not None
 
 
@@ -83,13 +83,13 @@ def check_fits(conn: sqlite3.Connection, stamp: str, *, owned: bool) -> bool:
 
 
 def _entry(conn: sqlite3.Connection, key: tuple[str, int, str]) -> dict[str, Entry]:
-    """What the rows of one question add up to, for `_renew_over`."""
+    """Return the sums of the rows of one question, for `_renew_over`."""
     where = "WHERE episode_id = ? AND attempt = ? AND interrupt_id = ?"
     return {table: _sum(conn, table, where, key) for table in _ADDED}
 
 
 def _renew_over(conn: sqlite3.Connection, was: Mapping[str, Entry], now: Mapping[str, Entry]) -> None:
-    """Within a transaction that changes the rows of one question: let the seal, where there is one, hold them as they are now."""
+    """Update the seal, if there is one, within a transaction that changes the rows of one question."""
     sealed = _read(conn)
     if sealed is None or was == now:
         return
@@ -103,7 +103,7 @@ def _renew_over(conn: sqlite3.Connection, was: Mapping[str, Entry], now: Mapping
 
 @contextmanager
 def keep_sealed(conn: sqlite3.Connection, keys: Sequence[tuple[str, int, str]], stamp: Callable[[], str]) -> Iterator[None]:
-    """Within a transaction: a change of the rows of some questions. Where nobody runs the run, it leaves it sealed.
+    """Keep the seal up to date while some questions' rows change, within a transaction. If nobody runs the run, it stays sealed.
 
     Args:
         conn: A connection for writing.
@@ -125,7 +125,7 @@ def keep_sealed(conn: sqlite3.Connection, keys: Sequence[tuple[str, int, str]], 
 
 @contextmanager
 def keep_tables_sealed(conn: sqlite3.Connection, tables: Sequence[str], stamp: Callable[[], str]) -> Iterator[None]:
-    """Within a transaction: a change of any rows of some tables, which are read for it. Where nobody runs the run, it leaves it sealed.
+    """Keep the seal up to date while any rows of some tables change, which are read for it. If nobody runs the run, it stays sealed.
 
     Args:
         conn: A connection for writing.
@@ -144,7 +144,7 @@ def keep_tables_sealed(conn: sqlite3.Connection, tables: Sequence[str], stamp: C
 
 
 def _state(conn: sqlite3.Connection, stamp: Callable[[], str]) -> tuple[bool, bool]:
-    """Whether a run is sealed, and whether a living process has it; one that was left by a kill is looked through."""
+    """Return whether a run is sealed, and whether a living process has it; check one that a kill left open."""
     sealed, owned = is_sealed(conn), is_owned(conn)
     if not sealed and not owned:
         check_fits(conn, stamp(), owned=False)
@@ -152,7 +152,7 @@ def _state(conn: sqlite3.Connection, stamp: Callable[[], str]) -> tuple[bool, bo
 
 
 def stamp_of(manifest: bytes) -> str:
-    """What a seal says of `run.json`: a digest of its bytes."""
+    """Return the stamp of `run.json` that a seal holds: a digest of its bytes."""
     return blake2b(manifest, digest_size=_SIZE).hexdigest()
 
 
@@ -179,7 +179,7 @@ def _row_filter(table: str) -> str:
 
 
 def _digest_table(conn: sqlite3.Connection, table: str) -> Entry:
-    """The rows of a table, in the order and through the index in which they are read."""
+    """Digest the rows of a table, in the order and through the index in which they are read."""
     if table in _ADDED:
         return _sum(conn, table)
     query = f"SELECT {_columns(table)} AS line FROM {table} {_row_filter(table)} ORDER BY {ORDER[table]}"
@@ -196,7 +196,7 @@ def _sum(conn: sqlite3.Connection, table: str, where: str = "", values: tuple[An
 
 
 def _difference(conn: sqlite3.Connection, table: str, found: int, sealed: int) -> str:
-    """What is wrong with a table that does not fit: how many rows, or which."""
+    """Describe what is wrong with a table that does not fit: how many rows, or which."""
     if found != sealed:
         return f"{table} has {found:,} rows of {sealed:,} sealed"
     try:
@@ -250,7 +250,7 @@ _OTHERWISE: Final = {
 def insert_row(
     conn: sqlite3.Connection, table: str, *values: str | int | float, document: str = "", either: Literal["", "REPLACE", "IGNORE"] = ""
 ) -> bool:
-    """Within a transaction: add a row with its digest; False where one of these keys stands, and stays.
+    """Add a row with its digest, within a transaction; return False if one of these keys stands, and stays.
 
     Args:
         conn: A connection for writing.
@@ -270,7 +270,7 @@ def insert_row(
 
 
 def rows(conn: sqlite3.Connection, table: str, which: str = "", values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
-    """Rows of a table, each with its keys and then its body, where the table has one.
+    """Yield the rows of a table, each with its keys and then its body, if the table has one.
 
     Args:
         conn: Any connection.
@@ -287,7 +287,7 @@ def rows(conn: sqlite3.Connection, table: str, which: str = "", values: Sequence
 
 
 def copy_rows(source: sqlite3.Connection, target: sqlite3.Connection, table: str) -> None:
-    """Within a transaction of `target`: add the rows of a table of another run as they are; questions are numbered on.
+    """Copy the rows of a table of another run as they are, within a transaction of `target`; questions are numbered on.
 
     Raises:
         PrerequisiteError: A row does not fit its digest.
@@ -315,7 +315,7 @@ def _checked_rows(conn: sqlite3.Connection, table: str, beside: tuple[str, ...],
 
 
 def row(conn: sqlite3.Connection, table: str, which: str, values: Sequence[Any]) -> tuple[Any, ...]:
-    """The one row there must be; arguments as of `rows`.
+    """Return the one row there must be; arguments as of `rows`.
 
     Raises:
         PrerequisiteError: It is not there, or does not fit its digest.
@@ -355,7 +355,7 @@ def _check_database(conn: sqlite3.Connection) -> None:
 
 
 def _kinds(table: str) -> dict[str, str]:
-    """The type of each column of a table, in SQLite's words."""
+    """Return the type of each column of a table, in SQLite's words."""
     kinds = {**dict.fromkeys(_INTEGERS, "integer"), **dict.fromkeys(_REALS, "real"), **dict.fromkeys(_BLOBS, "blob")}
     return {name: kinds.get(name, "text") for name in _columns_stored(table, _BESIDE.get(table, ()))}
 

@@ -1,4 +1,4 @@
-"""The run store as its one owner sees it. A row in `run.db` is the commit: what is not there has not happened."""
+"""The run store for the one owner of a run. A row in `run.db` is the commit: what is not there has not happened."""
 
 from __future__ import annotations
 
@@ -224,14 +224,14 @@ class RunStore:
     # --- the human queue --------------------------------------------------------------------------------------------------------------
 
     def paused_episodes(self) -> dict[str, PausedEpisode]:
-        """Episodes that wait for a person, by id."""
+        """Return the episodes that wait for a person, by id."""
         return {
             episode_id: PausedEpisode(episode_id, scenario_id, epoch, attempt, stored_documents.read_waiting(body, episode_id).state)
             for episode_id, scenario_id, epoch, attempt, body in rows(self.reader, "waiting")
         }
 
     def has_changed(self) -> bool:
-        """Whether anything was committed, by any process, since the last call; costs microseconds."""
+        """Return whether any process committed something since the last call; costs microseconds."""
         version = int(self.reader.execute("PRAGMA data_version").fetchone()[0])
         changed, self._seen_version = version != self._seen_version, version
         return changed
@@ -265,7 +265,7 @@ class RunStore:
         return closed
 
     def judged_ids(self, judge: str, judge_config_digest: str) -> set[str]:
-        """Ids of the episodes a judge has said something of."""
+        """Return the ids of the episodes that a judge has a verdict on."""
         query = "SELECT episode_id FROM verdicts WHERE judge = ? AND judge_config_digest = ? AND NOT failed"
         return {episode_id for (episode_id,) in self.reader.execute(query, (judge, judge_config_digest))}
 

@@ -1,4 +1,4 @@
-"""Rows of a run's database as core types, one at a time, so that a run larger than the memory can be read."""
+"""Read rows of a run's database as core types, one at a time, so that a run larger than the memory can be read."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class _State(BaseModel):
 
 
 class WaitingBody(BaseModel):
-    """What is kept of an episode that waits for a person."""
+    """The record of an episode that waits for a person."""
 
     state: dict[str, Any]
     """`Waiting.state`."""
@@ -81,13 +81,13 @@ class WaitingBody(BaseModel):
 
 
 def scenarios(conn: sqlite3.Connection) -> Iterator[Scenario]:
-    """The run's scenarios in order."""
+    """Yield the run's scenarios in order."""
     for _, scenario_id, _, body in rows(conn, "scenarios", "ORDER BY position"):
         yield scenario(body, scenario_id)
 
 
 def episodes(conn: sqlite3.Connection, group: str | None = None, *, without: Set[str] = frozenset()) -> Iterator[Episode]:
-    """Finished episodes, of one group or all, in the order of the plan: epoch by epoch, scenario by scenario.
+    """Yield finished episodes, of one group or all, in the order of the plan: epoch by epoch, scenario by scenario.
 
     Args:
         conn: The run's database.
@@ -105,7 +105,7 @@ def episodes(conn: sqlite3.Connection, group: str | None = None, *, without: Set
 
 
 def episode(conn: sqlite3.Connection, episode_id: str) -> Episode | None:
-    """One finished episode; None where it is not finished or unknown."""
+    """Return one finished episode; None if it is not finished or unknown."""
     for *_, body in rows(conn, "episodes", "WHERE id = ?", (episode_id,)):
         return _parse(Episode, body, f"episode '{episode_id}'")
     return None
@@ -135,7 +135,7 @@ def why_not_there(conn: sqlite3.Connection, episode_id: str, run: str) -> str:
 
 
 def verdicts(conn: sqlite3.Connection, judges: Sequence[tuple[str, str]]) -> Iterator[Verdict]:
-    """Verdicts of the given judges, each named with its config digest, judge by judge in the order of the episodes' ids."""
+    """Yield verdicts of the given judges, each named with its config digest, judge by judge in the order of the episodes' ids."""
     for judge, digest in judges:
         which = "WHERE judge = ? AND judge_config_digest = ? ORDER BY episode_id"
         for episode_id, *_, body in rows(conn, "verdicts", which, (judge, digest)):
@@ -143,7 +143,7 @@ def verdicts(conn: sqlite3.Connection, judges: Sequence[tuple[str, str]]) -> Ite
 
 
 def verdict(conn: sqlite3.Connection, episode_id: str, judge: str, judge_config_digest: str) -> Verdict | None:
-    """One judge's verdict on one episode; None where it has not judged it."""
+    """Return one judge's verdict on one episode; None if it has not judged it."""
     which = "WHERE episode_id = ? AND judge = ? AND judge_config_digest = ?"
     for *_, body in rows(conn, "verdicts", which, (episode_id, judge, judge_config_digest)):
         return _parse(Verdict, body, f"verdict '{judge}' of '{episode_id}'")
@@ -151,7 +151,7 @@ def verdict(conn: sqlite3.Connection, episode_id: str, judge: str, judge_config_
 
 
 def verdicts_under(conn: sqlite3.Connection, judge_config_digest: str, *judges: str, episode: str | None = None) -> Iterator[Verdict]:
-    """Verdicts of one config digest by any of some judges, each a name or a pattern with `*`, in the order of the episodes' ids.
+    """Yield verdicts of one config digest by any of some judges, each a name or a pattern with `*`, in the order of the episodes' ids.
 
     Args:
         conn: The run's database.
@@ -193,29 +193,29 @@ def scenario(body: bytes, scenario_id: str) -> Scenario:
 
 
 def judges(conn: sqlite3.Connection) -> list[tuple[str, str]] | None:
-    """The judges the run was last judged with, each with its config digest; None where it was not judged yet."""
+    """Return the judges the run was last judged with, each with its config digest; None if it was not judged yet."""
     return meta(conn, "judges", list[tuple[str, str]])
 
 
 def failed_verdicts(conn: sqlite3.Connection) -> dict[str, int]:
-    """How many verdicts failed of those who last judged the run, by judge; one without any is left out."""
+    """Count the failed verdicts of the judges that last judged the run, by judge; leave out those without any."""
     query = "SELECT count(*) FROM verdicts WHERE judge = ? AND judge_config_digest = ? AND failed"
     found = {judge: conn.execute(query, (judge, digest)).fetchone()[0] for judge, digest in judges(conn) or ()}
     return {judge: number for judge, number in found.items() if number}
 
 
 def imported_judges(conn: sqlite3.Connection) -> list[tuple[str, str]]:
-    """Those whose verdicts came with an imported run, which nobody here can make again; none for a run of our own."""
+    """Return the judges whose verdicts came with an imported run and cannot be made again here; none for a run of our own."""
     return meta(conn, "imported_judges", list[tuple[str, str]]) or []
 
 
 def measures(conn: sqlite3.Connection) -> dict[str, Measured]:
-    """What the judges of `judges` measure, by their names, as they declared it then; those of an imported run declare nothing."""
+    """Return the measures of the run's `judges` by name, as declared when they judged; those of an imported run declare nothing."""
     return meta(conn, "measures", dict[str, Measured]) or {}
 
 
 def meta(conn: sqlite3.Connection, key: str, kind: type[_V]) -> _V | None:
-    """A small fact about the run, which is a `kind`; None where it is not set."""
+    """Return a small fact about the run, which is a `kind`; None if it is not set."""
     try:
         for _, value in rows(conn, "meta", "WHERE key = ?", (key,)):
             check_stored(value.encode(errors="replace"), f"'{key}'")
@@ -226,7 +226,7 @@ def meta(conn: sqlite3.Connection, key: str, kind: type[_V]) -> _V | None:
 
 
 def is_blind(conn: sqlite3.Connection) -> bool:
-    """Whether nobody who answers a question of the run is shown what the user knows: once a session was blind, all later ones are."""
+    """Return whether people who answer the run's questions are not shown what the user knows; it holds for all sessions after a blind one."""
     return meta(conn, BLIND, bool) or False
 
 
@@ -253,6 +253,6 @@ def _summarize_fault(err: ValidationError) -> str:
 
 
 def started_episodes(conn: sqlite3.Connection) -> list[str]:
-    """Ids of the episodes that were ever begun, sorted."""
+    """Return the ids of the episodes that were ever begun, sorted."""
     rows = conn.execute("SELECT id FROM episodes UNION SELECT episode_id FROM attempts UNION SELECT episode_id FROM waiting ORDER BY 1")
     return [row[0] for row in rows]

@@ -1,4 +1,4 @@
-"""The one thread that writes a run: what arrives while it commits goes into its next transaction (group commit)."""
+"""The one thread that writes a run; changes that arrive while it commits go into its next transaction (group commit)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""People as judges of a stored run: the sample that they judge, their verdicts, and how far they and other judges agree.
+"""Let people judge a stored run: the sample that they judge, their verdicts, and how far they and other judges agree.
 
 From the lowest layer up:
 

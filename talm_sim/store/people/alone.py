@@ -1,4 +1,4 @@
-"""Scenarios that people judge and no model plays: a run in which nothing was played, so that all that is known of runs is there."""
+"""Let people judge scenarios that no model plays: they get a run in which nothing was played, so that all that works on runs works there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One person's verdicts on a run, one after the other, each in the file at once; any process may run or judge the run meanwhile."""
+"""Keep one person's verdicts on a run, one after the other, each on disk at once; any process may run or judge the run meanwhile."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class GivenElsewhereError(PrerequisiteError):
 
 
 class Ballot:
-    """What one person judges of a run; the caller closes it.
+    """One person's judging of a run; the caller closes it.
 
     Args:
         stored: The run.

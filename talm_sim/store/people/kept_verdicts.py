@@ -1,4 +1,4 @@
-"""People's verdicts on a run as they are kept: under the judge `person:NAME` and the question's key; what was settled, under `person`."""
+"""Store people's verdicts on a run: under the judge `person:NAME` and the question's key; what was settled, under `person`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def check_person(name: str) -> str:
 
 @dataclass(frozen=True)
 class PeopleVerdicts:
-    """What people said of a run's episodes, on one question.
+    """People's verdicts on a run's episodes, on one question.
 
     Attributes:
         question: The question.

@@ -1,4 +1,4 @@
-"""How far people agree with each other, and each judge of a run with the people: shares, kappa or alpha, intervals by base, base rates."""
+"""Measure how far people agree with each other, and judges with people: shares, kappa or alpha, intervals by base, base rates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The episodes that people judge: drawn once by seed, as many of each group and outcome as of any other, and kept with the run."""
+"""Draw the episodes that people judge: once by seed, as many of each group and outcome as of any other, and kept with the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Make the transcript of an episode: its events are read here, and nowhere else for a reader; every transcript says it in the same words."""
+"""Make the transcript of an episode. Only this module reads its events for a reader, so every transcript says it in the same words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a transcript holds. Texts are as a model, a tool or a person wrote them: whoever shows them cleans them first."""
+"""The types of a transcript. Texts are as a model, a tool or a person wrote them: whoever shows them cleans them first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tasks whose agent acts share: the person, the controls, gold calls, notes, and the way out of a fault.
+"""Parts that tasks share whose agent acts: the person, the controls, gold calls, notes, and the way out of a fault.
 
 From the lowest layer up:
 

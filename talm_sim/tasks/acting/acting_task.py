@@ -1,4 +1,4 @@
-"""Decisions that are the same for every task whose options are `AgentOptions`, whatever its base class."""
+"""Decisions that every task with `AgentOptions` makes alike, whatever its base class."""
 
 from __future__ import annotations
 

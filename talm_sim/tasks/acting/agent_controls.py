@@ -69,7 +69,7 @@ class AgentPolicy(ControlPolicy):
         self._ask_ids = {f"ask{self._mark}-{number}": missing for number, missing in enumerate(self._missing, 1)}
 
     async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
-        """Act; see `Model.generate`."""
+        """Play the next turn; see `Model.generate`."""
         await self.wait()
         if settings.choices:
             return _text_turn(self._awareness())

@@ -1,4 +1,4 @@
-"""What the user and a reader of a run should know of its agent and its tools, and what a run may not ask of the user's own agent."""
+"""Notes for the user and readers of a run about its agent and tools, and what a run may not ask of the user's own agent."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ BUILDS = "hand over a function (tools) -> graph that builds it"
 
 
 def visible_hidden_tools(scenario: Scenario, own: OwnAgent, offered: Collection[str]) -> list[str]:
-    """The tools that a scenario takes away and that the agent's model sees all the same, as they are built into it.
+    """Return the tools that a scenario takes away and that the agent's model still sees, because they are built into it.
 
     Args:
         scenario: Without tools, it takes all away.
@@ -77,7 +77,7 @@ def visible_hidden_tools(scenario: Scenario, own: OwnAgent, offered: Collection[
 
 
 def can_hide_missing(scenario: Scenario, own: OwnAgent) -> bool:
-    """Whether the agent misses all that the scenario itself takes away."""
+    """Return whether the agent misses all that the scenario itself takes away."""
     from talm_sim.tools_env.perturbations import narrow_tools, open_perturbations  # not at the top: a table needs no environment
 
     perturbations = open_perturbations(scenario.perturbations, seed=0, episode=scenario.id)
@@ -90,7 +90,7 @@ STARTS_AGAIN = "an episode that still waits when this command ends starts again 
 
 
 class AgentNotes:
-    """What there is to say of a run's agent and tools.
+    """The notes on a run's agent and tools.
 
     Args:
         own: The user's own agent; None for ours.
@@ -115,7 +115,7 @@ class AgentNotes:
 
 
 def _notices(own: OwnAgent | None, job: Job[Any], *, waits: bool, state: bool) -> tuple[str, ...]:
-    """What the user of an agent or of tools of their own should know.
+    """Return what a user with an agent or tools of their own should know.
 
     Args:
         own: The agent.
@@ -147,7 +147,7 @@ def _nothing_guarded(job: Job[Any], tools: Tools) -> Iterator[str]:
 
 
 def _warn_of_shared(scenarios: Sequence[Scenario], tools: Tools, epochs: int) -> tuple[str, ...]:
-    """That episodes can see what others changed, where tools may let them."""
+    """Warn that episodes can see what others changed, if tools may let them."""
     named = Counter(name for scenario in scenarios for name in set(scenario.tools))
     shared = [name for name in tools.shared_tools() if named[name] * epochs > 1]
     if not shared:
@@ -170,7 +170,7 @@ def _warn_of_unexecuted(scenarios: Sequence[Scenario], tools: Tools) -> Iterator
 
 
 def _run_notes(own: OwnAgent | None, job: Job[Any], left_out: int) -> dict[str, str]:
-    """What a reader of the run should know of an agent whose tools are built into it.
+    """Return what a reader of the run should know of an agent whose tools are built into it.
 
     Args:
         own: The agent.

@@ -1,4 +1,4 @@
-"""Controls for faults: what each does where a tool was damaged, and what that is in every case.
+"""Controls for faults: what each does when a tool was damaged, and the measures that follow in every case.
 
 Each makes the gold calls with their arguments, whatever the user left out, as the oracle does. True values over the episodes that saw a
 fault which strikes a call that a required fact rests on:
@@ -74,7 +74,7 @@ class Recoverer(AgentPolicy):
         return f"ask{self._mark}-{tool}"
 
     def _may_know(self, tool: str, offered: Mapping[str, ToolSpec]) -> bool:
-        """Whether a person may know what a tool would say; of a tool out of sight only a question can tell."""
+        """Return whether a person may know what a tool would say; for a tool out of sight only a question can tell."""
         known = any(one.kind is MissingKind.TOOL and one.name == tool and one.human_answer is not None for one in self._missing)
         return known or tool not in offered or offered[tool].human_replaceable
 

@@ -21,7 +21,7 @@ class MadeCall(NamedTuple):
 
 
 class WantedCall(NamedTuple):
-    """What became of a gold call. Exactly one of three is true: its tool was called, another one was in its place, or none was."""
+    """The fate of a gold call. Exactly one of three is true: its tool was called, another one was in its place, or none was."""
 
     tool: str
     called: bool

@@ -1,4 +1,4 @@
-"""What the person of an episode counts as in its row, and what a table says of the simulated people of a run."""
+"""Read an episode's person for its row, and sum up the simulated people of a run for a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The model that plays the person of a run: how it is opened, where its requests are recorded, and what they may cost."""
+"""Open the model that plays the person of a run, choose where its requests are recorded, and bound what they cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether there is a way out of a fault: proven by making the calls, or predicted after a run from its schedule and the scenario.
+"""Find whether there is a way out of a fault: proven by making the calls, or predicted after a run from its schedule and the scenario.
 
 Both are one search through the real `Environment`, with the fault armed: the proof has the tools behind it, the prediction what is known of
 their answers. What cannot be known without the tools is what a fault does to a part of an answer that the scenario does not name; a
@@ -265,7 +265,7 @@ async def _find_way(scenario: Scenario, environment: Environment, place: int, ep
 def _is_struck(
     fact: Fact, search: Search, episode: EpisodeTools, events: Mapping[str, ToolEvent], place: int, specs: Mapping[str, ToolSpec]
 ) -> bool:
-    """Whether a fact rests on a gold call that a fault changed, or on a tool that it hid or changed."""
+    """Return whether a fact rests on a gold call that a fault changed, or on a tool that it hid or changed."""
     event = events.get(str(fact.call))
     if event is not None and any(log.place == place and log.fired for log in event.perturbations):
         return True
@@ -277,7 +277,7 @@ def _is_struck(
 
 
 def _may_strike(episode: EpisodeTools, events: Mapping[str, ToolEvent], place: int) -> bool:
-    """Whether a fault watched a tool or a call, and did not merely find that it does not apply."""
+    """Return whether a fault watched a tool or a call, and did not merely find that it does not apply."""
     return episode.logs()[place].armed > 0 or any(log.place == place and log.armed for event in events.values() for log in event.perturbations)
 
 

@@ -1,4 +1,4 @@
-"""The search for a fact that a fault took away: which calls may still give it, in which order, and whether a result gives it.
+"""Search for a fact that a fault took away: which calls may still give it, in which order, and whether a result gives it.
 
 The search knows the scenario: only so can it tell that a plausible result is wrong. It keeps no state, since what was tried is in the
 results. In order, it makes the gold calls; what is lost then is looked for by the same call again, up to three times; by the calls that the
@@ -26,7 +26,7 @@ _SHORTEST = 3
 
 
 class Way(StrEnum):
-    """How a fact is found though a fault took it away, in the order in which ways are tried; or why nothing has to be found."""
+    """A way to find a fact that a fault took away, in the order in which ways are tried; or why nothing has to be found."""
 
     RESULT = "result"
     """The changed result, or the changed tool, still gives it."""
@@ -115,7 +115,7 @@ class Search:
         return [one for one in tried if one is not None]
 
     def is_found(self, fact: Fact, results: Mapping[str, str]) -> bool:
-        """Whether a result gives a fact."""
+        """Return whether a result gives a fact."""
         return self.way_to(fact, results) is not None
 
     def way_to(self, fact: Fact, results: Mapping[str, str]) -> Way | None:
@@ -199,7 +199,7 @@ def error_in(result: str) -> str:
 
 
 def is_said(reply: str, fact: Fact) -> bool:
-    """Whether a person's reply gives a fact."""
+    """Return whether a person's reply gives a fact."""
     return mentions(reply, fact.value, fact.accepted)
 
 
@@ -209,7 +209,7 @@ def _field(path: Sequence[str | int]) -> str:
 
 
 def gives_fact(result: str, fact: Fact, *, own: bool = False) -> bool:
-    """Whether a result gives a fact: at its place in an answer of the fact's own tool (`own`), else wherever it is found."""
+    """Return whether a result gives a fact: at its place in an answer of the fact's own tool (`own`), else wherever it is found."""
     value = read_json(result)
     if value is None or error_in(result):
         return False
@@ -223,7 +223,7 @@ def gives_fact(result: str, fact: Fact, *, own: bool = False) -> bool:
 
 
 def _is_same(found: Any, value: Any) -> bool:
-    """Whether two values are the same, also where one is written as text."""
+    """Return whether two values are the same, also if one is written as text."""
     if isinstance(found, bool) or isinstance(value, bool):
         return found is value or (isinstance(found, str) and found.casefold() == str(value).casefold())
     if isinstance(found, int | float) and isinstance(value, int | float):
@@ -241,7 +241,7 @@ def _is_telling(value: Any) -> bool:
 
 
 def _takes(spec: ToolSpec, arguments: Mapping[str, Any]) -> bool:
-    """Whether a tool takes these arguments, by their names."""
+    """Return whether a tool takes these arguments, by their names."""
     return arguments.keys() <= spec.parameters.get("properties", {}).keys() and set(spec.required) <= arguments.keys()
 
 

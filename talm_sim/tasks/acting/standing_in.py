@@ -1,4 +1,4 @@
-"""Tools that a person can replace: what a run keeps of them for whoever answers its questions, and how often somebody stood in for one."""
+"""Keep the tools that a person can replace, for whoever answers a run's questions, and count how often somebody stood in for one."""
 
 from __future__ import annotations
 

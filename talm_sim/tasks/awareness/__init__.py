@@ -1,4 +1,4 @@
-"""Task `awareness`: can the model tell that it can't?
+"""Task `awareness`: can the model tell when a request cannot be served?
 
 From the lowest layer up:
 

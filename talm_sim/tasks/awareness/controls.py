@@ -1,4 +1,4 @@
-"""How the controls play task `awareness`: each answers as it always does, but the oracle, which knows what is right.
+"""Play task `awareness` as each control: each answers as it always does, but the oracle, which knows what is right.
 
 True values over as many originals as manipulated ones:
 

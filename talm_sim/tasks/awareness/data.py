@@ -1,4 +1,4 @@
-"""The instances of a run: read and checked, with related ones kept together."""
+"""Read and check the instances of a run, and keep related ones together."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ _READ: dict[AwarenessValue, Literal["yes", "no"]] = {AwarenessValue.YES: "yes", 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What was decided, and why."""
+    """A decision that was read, and the reason for it."""
 
     said: Literal["yes", "no", "unparsed"]
     explanation: str = ""

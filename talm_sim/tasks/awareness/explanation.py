@@ -1,4 +1,4 @@
-"""The `explanation` judge: is the reason right that a model gives for saying it cannot? (the study of incomplete conditions, appendix B.4)."""
+"""The `explanation` judge: is the reason right that a model gives for a No? (appendix B.4 of the study of incomplete conditions)."""
 
 from __future__ import annotations
 

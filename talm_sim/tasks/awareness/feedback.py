@@ -1,4 +1,4 @@
-"""Three conditions on what a model learns from a call it made before (the study's appendix B.2, Table 5).
+"""Three conditions that differ in what a model learns from a call it made before (the study's appendix B.2, Table 5).
 
 - `removed-failed`: part of the user's words is gone; the call lacked what they said and failed. A No is right.
 - `removed-invented`: the same words are gone; the call was made all the same, with values nobody had said, and succeeded. A No is right.
@@ -74,7 +74,7 @@ def _key(scenario: Scenario, tool: str, arguments: JsonObject) -> tuple[str, str
 
 
 def _results(pool: Sequence[Scenario]) -> dict[tuple[str, str, str], set[str]]:
-    """What the calls within the conversations returned, by data set, tool and arguments."""
+    """Return the results of the calls within the conversations, by data set, tool and arguments."""
     found: dict[tuple[str, str, str], set[str]] = {}
     for scenario in pool:
         said = dialogue(scenario)

@@ -1,4 +1,4 @@
-"""Scores of Yes/No answers, and their intervals: an original and its manipulated instances are drawn together."""
+"""Score Yes/No answers, with intervals: an original and its manipulated instances are drawn together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes scenarios for task `awareness`: complete ones, manipulated so that the tools shown cannot serve (section 3.2).
+"""Make scenarios for task `awareness`: take complete ones, and manipulate them so that the tools shown cannot serve (section 3.2).
 
 The complete ones are the package's own of task `talm`, or those of a file.
 """
@@ -117,7 +117,7 @@ _TOLD = 5
 
 
 class ManipulationMaker(Maker[ManipulateOptions, Original, ManipulationOutcome]):
-    """Replaces the needed tools by near ones, or removes words of the user's, and checks each result by appendix A.2's criteria."""
+    """Replaces the needed tools by near ones, or removes words of the user's, and checks each result by the criteria of appendix A.2."""
 
     options_model = ManipulateOptions
     outcome = ManipulationOutcome
@@ -223,7 +223,7 @@ class ManipulationMaker(Maker[ManipulateOptions, Original, ManipulationOutcome])
         ]
 
     def notes(self, report: Mapping[str, Any]) -> list[str]:
-        """Why scenarios were skipped, what could not be used, and the licence of what was made."""
+        """Report why scenarios were skipped, what could not be used, and the licence of what was made."""
         unusable, manipulated = report["sources"]["not_usable"], report["sources"]["manipulated"]
         left = [f"{manipulated:,} manipulated rows of the source left out: only originals are manipulated"] if manipulated else []
         more = [f"... and {len(unusable) - _TOLD:,} more; the report has them"] if len(unusable) > _TOLD else []

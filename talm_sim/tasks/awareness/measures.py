@@ -132,7 +132,7 @@ def _overall_group(kinds: set[str]) -> str:
 
 
 def _of_kind(rows: Sequence[Row], kind: str) -> list[Row]:
-    """What was manipulated in a way, and the originals it comes from, each once: of few-shot runs behind examples of that manipulation."""
+    """Return the instances of one manipulation and their originals, each once; in few-shot runs only those shown examples of it."""
     bases = {row.base for row in rows if row.labels["kind"] == kind}
     originals = {one.scenario for one in rows if one.labels["kind"] == COMPLETE and one.labels.get("shown", kind) == kind}
     return [row for row in rows if row.labels["kind"] == kind or (row.scenario in originals and row.base in bases)]

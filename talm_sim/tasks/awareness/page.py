@@ -150,7 +150,7 @@ _COUNTED = {
 
 
 def published_statistics(counted: Statistics) -> Statistics | None:
-    """The column of Table 1 about the manipulated instances of one of its data sets."""
+    """Return the column of Table 1 about the manipulated instances of one of its data sets."""
     data, manipulation = _STUDIED.get(counted.source), _MANIPULATION.get(counted.group)
     if data is None or manipulation is None:
         return None

@@ -1,4 +1,4 @@
-"""Requests to a model, one function a protocol, from the wording, which the user may replace, and the scenario (section 4, appendix B).
+"""Write the requests to a model, one function a protocol, from the scenario and the wording, which the user may replace (appendix B).
 
 Solved examples may go before a question (few-shot): two originals and two manipulated instances, drawn by seed, of the data set and the
 manipulation under test, as the study's are (appendix A.1).
@@ -100,12 +100,12 @@ class AskingStyle:
     probability: Probability = "first-tokens"
 
     def texts(self, key: str) -> str:
-        """A text of the table that asks explicitly; few examples and the implicit protocols ask as without any."""
+        """Return a text for asking explicitly; the few-shot and implicit protocols use the zero-shot texts."""
         return self.wording["zero-shot" if self.protocol in {"few-shot", *IMPLICIT} else self.protocol][key]
 
 
 def first_request(way: AskingStyle, scenario: Scenario) -> Request:
-    """The first thing a model is asked for a scenario."""
+    """Return the first request to a model for a scenario."""
     if way.protocol in IMPLICIT:
         return _free_request(way, scenario)
     if way.protocol == "completion":
@@ -114,7 +114,7 @@ def first_request(way: AskingStyle, scenario: Scenario) -> Request:
 
 
 def next_request(way: AskingStyle, scenario: Scenario, turns: Sequence[ModelTurn]) -> Request | None:
-    """What follows: after an implicit protocol's free turn the question itself; after an answer that cannot be read, the question again."""
+    """Return the next request: the question after an implicit protocol's free turn, or again after an answer that cannot be read."""
     answers = explicit_turns(way.protocol, turns)
     if not answers:
         return _explicit_request(way, scenario)
@@ -124,7 +124,7 @@ def next_request(way: AskingStyle, scenario: Scenario, turns: Sequence[ModelTurn
 
 
 def explicit_turns(protocol: Protocol, turns: Sequence[ModelTurn]) -> Sequence[ModelTurn]:
-    """The turns that answer the question: all but the free one, which an implicit protocol begins with."""
+    """Return the turns that answer the question: all but the free one, which an implicit protocol begins with."""
     return turns[1:] if protocol in IMPLICIT else turns
 
 
@@ -145,7 +145,7 @@ def _fill(text: str, scenario: Scenario, call: str = "") -> str:
 
 
 def _free_request(way: AskingStyle, scenario: Scenario) -> Request:
-    """The conversation to go on with, and its tools: both as text (figure 23), or both as the provider takes them."""
+    """Return the conversation to go on with, and its tools: both as text (figure 23), or both as the provider takes them."""
     from langchain_core.messages import HumanMessage, SystemMessage
 
     from talm_sim.agent.shown_tools import tool_specs
@@ -215,7 +215,7 @@ def add_examples(scenarios: Sequence[Scenario], pool: Sequence[Scenario], way: A
 
 
 def manipulation_shown(scenario: Scenario) -> str:
-    """The manipulation that an instance's examples show; empty where it has none."""
+    """Return the manipulation that an instance's examples show; empty if it has none."""
     return next((str(one["shows"]) for one in part_of(scenario, EXAMPLE) if "shows" in one), "")
 
 

@@ -1,4 +1,4 @@
-"""Task `awareness`: what its runs are made of."""
+"""The class of task `awareness`: what its runs load, ask, count and show."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
     read_line = staticmethod(read_instance)
 
     def claim(self, line: Any, task: str) -> str:
-        """Rows of the study's own files, which say Yes or No to a conversation and its APIs."""
+        """Recognize rows of the study's own files, which say Yes or No to a conversation and its APIs."""
         from talm_sim.tasks.awareness.making.study import is_row
 
         if not is_row(line):
@@ -212,7 +212,7 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
         return {f"prompt {table}.{key}": text for table, texts in tables.items() for key, text in texts.items()}
 
     def bounds(self, scenarios: Sequence[Scenario], job: Job[AwarenessOptions], recorded: Recorded) -> Iterator[Bound]:
-        """One request, of the implicit protocols two; one more where an answer cannot be read."""
+        """Count one request, two for the implicit protocols, and one more if an answer cannot be read."""
         protocol = job.options.protocol
         least = 2 if protocol in IMPLICIT else 1
         most = least + (protocol != "completion")
@@ -235,7 +235,7 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
         return YesNoPolicy(name, scenario.target) if isinstance(scenario.target, YesNo) else None
 
     def label(self, run: RunView) -> str:
-        """The protocol."""
+        """Return the protocol."""
         return str(run.job.options.protocol)
 
     def notes(self, summaries: Sequence[Summary], run: RunView) -> Iterable[str]:

@@ -135,7 +135,7 @@ class PaperRows:
     """Those of the models that were run."""
 
     def title(self) -> str:
-        """Whose figures they are, over which data, and how far they can be compared."""
+        """Say whose figures they are, over which data, and how far they can be compared."""
         n = f" (n = {self.table.n:,})" if self.table.n else ""
         which = f" ({self.about})" if self.about else ""
         # Figures in a paper's text have no table's number, but a place.
@@ -156,7 +156,7 @@ class PaperRows:
         return [found[group, model] for group in groups for model in models if (group, model) in found]
 
     def joined(self, other: PaperRows) -> PaperRows:
-        """These and the rows of the same table that another run has beside it, each once."""
+        """Join these rows with those of the same table that another run has beside it, each once."""
         rows = tuple({(row.group, row.model): row for row in (*self.rows, *other.rows)}.values())
         compared = self.compared if other.compared in self.compared else f"{self.compared}; {other.compared}"
         ran = tuple(dict.fromkeys((*self.ran, *other.ran)))

@@ -1,4 +1,4 @@
-"""Thought before an answer, for tasks that ask a model once: free, in a form, or in a form whose decisions are drawn.
+"""Let a model think before an answer, in tasks that ask it once: freely, in a form, or in a form whose decisions are drawn.
 
 What a form contains is thought: it goes to `ModelTurn.reasoning`, and `ModelTurn.written` is what follows it.
 """

@@ -1,4 +1,4 @@
-"""What is measured of thought before an answer: whether forms can be read, whether they are right and followed, and their length."""
+"""Measure thought before an answer: whether forms can be read, whether they are right and followed, and their length."""
 
 from __future__ import annotations
 

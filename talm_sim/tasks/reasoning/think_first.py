@@ -1,4 +1,4 @@
-"""Ask a model to think first, and tell its thought from its answer; and what the controls think."""
+"""Ask a model to think first, and tell its thought from its answer; write the thought of the controls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Task `refusal`: a call made when a tool fits, none when none does (Teaching Small Models When Not to Call Functions, SIGIR 2026).
+"""Task `refusal`: call a tool if one fits, and none if none does (Teaching Small Models When Not to Call Functions, SIGIR 2026).
 
 From the lowest layer up:
 

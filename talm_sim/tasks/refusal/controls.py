@@ -1,4 +1,4 @@
-"""How the controls play task `refusal`: the oracle knows the calls that are right, the others do what they always do.
+"""Play task `refusal` as each control: the oracle knows the calls that are right, the others do what they always do.
 
 True values, by intent and by format alike:
 

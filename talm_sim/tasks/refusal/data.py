@@ -1,4 +1,4 @@
-"""The scenarios of a run: our own, the user's, or BFCL's."""
+"""Load the scenarios of a run: our own, the user's, or BFCL's."""
 
 from __future__ import annotations
 

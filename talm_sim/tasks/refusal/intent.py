@@ -1,4 +1,4 @@
-"""The `intent` judge: whether a model tried to call a tool, be the call well-formed or not (H-I of the refusal study, its README, section 2).
+"""The `intent` judge: did a model try to call a tool, be the call well-formed or not? (H-I in section 2 of the refusal study's README).
 
 Read is the raw output, not what could be parsed of it: `[get_weather(city='Michigan'` is an attempt that was cut off. The question is whether
 something was written in place of a call, for a system to run. In short, and docs/refusal.md has examples:

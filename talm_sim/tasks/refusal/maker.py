@@ -1,4 +1,4 @@
-"""Writes the thoughts that lead to the right actions of scenarios of task `refusal`, for training.
+"""Write the thoughts that lead to the right actions of scenarios of task `refusal`, for training.
 
 A thought is kept only if it decides on the action that is right, names tools that are shown, and does not say that anybody told it so.
 """

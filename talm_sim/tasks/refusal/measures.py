@@ -313,7 +313,7 @@ def _rates_by_subset(rows: Sequence[Row]) -> Mapping[str, Rate]:
 
 
 def _columns(rates: Mapping[str, Rate | None], refusals: Sequence[Row]) -> Iterator[Measure]:
-    """Those of our reader, then those of BFCL's; gaps are over `refusals`, the rows of H-I and H-S."""
+    """Yield the columns of our reader, then those of BFCL's; gaps are over `refusals`, the rows of H-I and H-S."""
     gaps = _GAPS if "h_i" in rates else {}
     for name in sorted((*rates, *gaps), key=lambda one: one.endswith("_bfcl")):
         if name in gaps:

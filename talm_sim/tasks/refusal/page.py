@@ -178,7 +178,7 @@ _VARIANT = "Baseline"
 
 
 def beside(run: RunView) -> Beside | None:
-    """The study's table, in each language that was run; None of rows that are not BFCL's."""
+    """Return the study's table, in each language that was run; None for rows that are not BFCL's."""
     scenarios = [one for one in run.scenarios() if one.group in SUBSETS]
     counts = Counter(one.language for one in scenarios)
     if not counts:

@@ -1,4 +1,4 @@
-"""Propensity: where no tool fits, how likely a model finds the beginning of a call, next to a refusal.
+"""Measure propensity: how likely a model begins a call where no tool fits, next to how likely it refuses.
 
 A text's likelihood is exp of the mean log-probability of its tokens after the prompt that the model answers. That of a call is of its opening,
 up to the function's name, as the template's models write it. That of a refusal is the mean over the row's own `cannot_answer` or, without one,

@@ -1,4 +1,4 @@
-"""A scenario's tools as a model is shown them."""
+"""Write a scenario's tools as a model is shown them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Task `refusal`: what its runs are made of."""
+"""The class of task `refusal`: what its runs load, ask, count and show."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class RefusalTask(AskingTask[RefusalOptions]):
         return job.having(max_new_tokens=tokens) if own and job.config.max_new_tokens is None else job
 
     def key(self, job: Job[RefusalOptions]) -> Mapping[str, Any]:
-        """As other tasks; a run without reasoning, propensity and a person has the key that it had before there were any."""
+        """Return the key as other tasks do; without reasoning, propensity and a person it is the key from before there were any."""
         asked = asking_key(keyed(super().key(job)), job.options.human)
         return {name: value for name, value in asked.items() if (name, value) != ("propensity", False)}
 
@@ -151,7 +151,7 @@ class RefusalTask(AskingTask[RefusalOptions]):
             yield from (turn_bounds if acting else self._asked_bounds)([*some], job, recorded)
 
     def _asked_bounds(self, scenarios: Sequence[Scenario], job: Job[RefusalOptions], recorded: Recorded) -> Iterator[Bound]:
-        """One request, with what asks for thought; where no tool fits, also one for each text to score, in this process one for all."""
+        """Count one request, with what asks for thought; if no tool fits, also one for each text to score, in this process one for all."""
         listed = load_refusals(job.config.prompts) if job.options.propensity else {}
         served = not in_process(job.config.model)
         for scenario, bound in zip(scenarios, super().bounds(instruct_all(scenarios, job), job, recorded), strict=True):

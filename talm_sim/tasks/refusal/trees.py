@@ -1,4 +1,4 @@
-"""BFCL's overall scores from the pass rates of its subsets: a tree for each version of the leaderboard.
+"""Compute BFCL's overall scores from the pass rates of its subsets: a tree for each version of the leaderboard.
 
 What the leaderboards compute (v3 and v4: generate_leaderboard_csv of bfcl-eval 2025.6.16 and 2026.3.23; v2: that of August 2024):
 
@@ -36,7 +36,7 @@ Rule = Literal["subset", "mean", "rows", "weights"]
 
 
 class Reach(NamedTuple):
-    """How much of a subset was run."""
+    """The rows of a subset that have an outcome, out of all."""
 
     judged: int
     """Number of its rows that have an outcome."""
@@ -49,7 +49,7 @@ _UNKNOWN: Mapping[str, Reach] = {}
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a score is computed from.
+    """The parts that a score is computed from.
 
     Attributes:
         name: Its name; a subset's if it has no parts.

@@ -1,4 +1,4 @@
-"""Ask-for-help: does the agent ask a person when it needs one, only then, and about the right thing?"""
+"""Score asking for help: does the agent ask a person when it needs one, only then, and about the right thing?"""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class AskScores(FrozenModel):
         return _share(self.questions, self.episodes)
 
     def counts(self) -> dict[str, int]:
-        """The counts by name, without the shares."""
+        """Return the counts by name, without the shares."""
         return {name: getattr(self, name) for name in AskScores.model_fields}
 
     def sentence(self) -> str:
@@ -122,7 +122,7 @@ def needs_help(scenario: Scenario) -> bool:
 
 
 def asked_in_words(episode: Episode) -> tuple[str, ...]:
-    """The questions that nobody was given to answer: in a turn that a reminder answered, and in the final answer; see docs/numbers.md."""
+    """Return the questions that nobody was given to answer: in a turn that a reminder answered, and in the final answer (docs/numbers.md)."""
     texts = [turn.text for turn in episode.model_turns if turn.reminded]
     if episode.answered:
         texts.append(episode.answer)

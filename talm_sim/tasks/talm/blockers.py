@@ -1,4 +1,4 @@
-"""Asking, blocker by blocker: was each thing that is missing asked for, and in time; and what else was asked?
+"""Score asking, blocker by blocker: was each missing thing asked for, and in time; and what else was asked?
 
 A blocker is one thing that is missing from a scenario (`Scenario.missing`). One that a person can supply should be asked for. A question
 about one that nobody can supply is about what is missing all the same: the agent cannot know that in advance.

@@ -1,4 +1,4 @@
-"""The scenario groups: one table of what each is asked, what counts as aware there, and what it lacks; and the sets of packaged scenarios."""
+"""The table of scenario groups: what each is asked, what counts as aware there, and what it lacks; and the sets of packaged scenarios."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def _blockers_of(rows: Iterable[Row]) -> BlockerScores:
 
 
 def _blocker_measures(scored: Sequence[Row]) -> Iterator[Measure]:
-    """The columns about questions and what is missing; none where neither was there."""
+    """Yield the columns about questions and what is missing; none if neither was there."""
     found = _blockers_of(scored)
     if not found.blockers and not found.questions_decided:
         return
@@ -155,7 +155,7 @@ def _blocker_measures(scored: Sequence[Row]) -> Iterator[Measure]:
 
 
 def _mark_measures(scored: Sequence[Row]) -> Iterable[Measure]:
-    """What a person who marked questions said of them, and how often the rule says the same."""
+    """Return measures of the marks that a person gave to questions, and of how often the rule agrees."""
     asking = asking_of(scored)
     if asking is not None and asking.marked:
         about, left = "questions, as the person marked them", asking.marked - asking.compared
@@ -165,7 +165,7 @@ def _mark_measures(scored: Sequence[Row]) -> Iterable[Measure]:
 
 
 def _published(scored: Sequence[Row]) -> Iterable[Measure]:
-    """The published scorer's own count of unexpected successes without tools, where the outputs were imported."""
+    """Return the published scorer's own count of unexpected successes without tools, if the outputs were imported."""
     rate = share(scored, PUBLISHED_UNEXPECTED)
     if rate.n:
         yield _line(

@@ -121,7 +121,7 @@ def read_outputs(directory: Path) -> list[PublishedRun]:
 
 
 def _with_recovered_of(scenario: Scenario, query: Scenario | None) -> Scenario:
-    """The scenario of an answer, with what was recovered of its query."""
+    """Return the scenario of an answer, with what was recovered of its query."""
     if query is None or query.query != scenario.query:
         return scenario
     return scenario.model_copy(update={"missing": query.missing, "source": query.source})
@@ -149,7 +149,7 @@ def read_queries(directory: Path) -> list[Scenario]:
 
 
 def _with_recovered(scenarios: Sequence[Scenario]) -> list[Scenario]:
-    """The scenarios, those derived from a perfect query with what was taken away from it."""
+    """Return the scenarios; add to those derived from a perfect query what was taken away from it."""
     queries = {scenario.id: PublishedQuery(scenario.id, scenario.query, scenario.tools) for scenario in scenarios}
     perfect = PerfectQueries(queries[scenario.id] for scenario in scenarios if scenario.group == "perfect")
     find = {

@@ -1,4 +1,4 @@
-"""What an agent does when a tool fails, or when something is missing: read only from the events and the final answer, for any agent.
+"""Find what an agent does when a tool fails or something is missing: read only from the events and the final answer, for any agent.
 
 A call that gives the missing argument its right value before anybody or anything had said it was guessed, or copied from a description; an
 episode may even pass with it.

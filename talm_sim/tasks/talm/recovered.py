@@ -1,4 +1,4 @@
-"""What Fail-TaLMs took away from its queries, which the release does not say: found by comparing them with the perfect queries.
+"""Recover what Fail-TaLMs took away from its queries, which the release does not say, by comparing them with the perfect queries.
 
 A masked tool is the one that the perfect query of the same text has and this one lacks. The words of an under-specified query that were
 removed are those of the only perfect query with the same set of tools.
@@ -48,7 +48,7 @@ class PublishedQuery:
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """What is known of a query that was derived from a perfect one.
+    """The known facts about a query that was derived from a perfect one.
 
     Attributes:
         base: Id of the perfect query's scenario; empty where it was not found.
@@ -124,13 +124,13 @@ def lacking_words(base: str, query: str) -> list[tuple[str, str]]:
 
 
 def _near(words: Sequence[str], most: int) -> list[str]:
-    """The first `most` of the words that say something."""
+    """Return the first `most` of the words that say something."""
     plain = (word.strip(_OUTER_MARKS) for word in words)
     return [word for word in plain if word and stem(word) not in STOP][:most]
 
 
 def _says_something(words: Sequence[str], place: int) -> bool:
-    """Whether a word is more than a function word; one with a capital is ("US"), unless it begins a sentence."""
+    """Return whether a word is more than a function word; one with a capital is ("US"), unless it begins a sentence."""
     word = words[place].strip(_OUTER_MARKS)
     begins = place == 0 or words[place - 1][-1] in _SENTENCE_ENDS
     return bool(word) and (stem(word) not in STOP or (not begins and not word.islower()))

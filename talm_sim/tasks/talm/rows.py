@@ -1,4 +1,4 @@
-"""What each episode of task `talm` counts as: its row, from which every number of a table is computed, and whose verdict counts as passing."""
+"""Make the row of each episode of task `talm`, from which every number of a table is computed; say whose verdict counts as passing."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class _VerdictTable:
             self._values.setdefault(verdict.judge, {})[verdict.episode_id] = verdict
 
     def tied(self, episode: str) -> bool | None:
-        """Whether an imported answer without tools was as good as the one with tools; None where it was not compared."""
+        """Return whether an imported answer without tools was as good as the one with tools; None if it was not compared."""
         verdict = self._values.get("published-preference", {}).get(episode)
         return None if verdict is None else verdict.explanation == TIE
 
@@ -83,7 +83,7 @@ class _VerdictTable:
 
 
 class PerfectPairs(Generic[T]):
-    """What is known of `perfect` episodes, by the scenario that another one was derived from.
+    """The facts about `perfect` episodes, by the scenario that another one was derived from.
 
     A pair shares the base scenario and, if the perfect run has it, the epoch; otherwise the earliest epoch is used.
     """

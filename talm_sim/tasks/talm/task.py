@@ -1,4 +1,4 @@
-"""Task `talm`: what its runs are made of."""
+"""The class of task `talm`: what its runs load, ask, count and show."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ class TalmTask(AgentTask[TalmOptions]):
         return Beside("fail-talms", table, heads, settings, ("GPT4o", "Llama 8B", "Claude-3.5-sonnet"), about, own)
 
     def notes(self, summaries: Sequence[Summary], run: RunView) -> Iterable[str]:
-        """Which judge the pass rates are from; what a simulated person knows; what was no answer to an awareness question."""
+        """Say which judge the pass rates are from, what a simulated person knows, and what was no answer to an awareness question."""
         said_by: dict[str, list[str]] = {}
         real = [summary for summary in summaries if not summary.derived]
         for summary in real:

@@ -1,4 +1,4 @@
-"""How a multiple-choice item is written for a model (When2Call, section 3.1): the tools, the question, and an option that is a tool call.
+"""Write a multiple-choice item for a model (When2Call, section 3.1): the tools, the question, and an option that is a tool call.
 
 A style is one Jinja file with two macros, here or the user's own:
 

@@ -1,4 +1,4 @@
-"""The tokenizer's own chat template: rendering with it, and choosing a style by its source."""
+"""Render with the tokenizer's own chat template, and choose a style by its source."""
 
 from __future__ import annotations
 

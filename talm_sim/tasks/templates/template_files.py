@@ -1,4 +1,4 @@
-"""Templates by name or file."""
+"""Find templates by name or file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sandbox of templates: a template that came with a model can neither reach out, nor write endlessly, nor run forever."""
+"""Run templates in a sandbox: one that came with a model can neither reach out, nor write endlessly, nor run forever."""
 
 from __future__ import annotations
 

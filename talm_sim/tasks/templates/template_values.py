@@ -1,4 +1,4 @@
-"""What template macros receive: tools and calls, as raw text and as fields, and the filter that writes tools as JSON."""
+"""The values that template macros receive: tools and calls, as raw text and as fields, and the filter that writes tools as JSON."""
 
 from __future__ import annotations
 

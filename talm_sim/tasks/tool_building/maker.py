@@ -1,4 +1,4 @@
-"""Makes tools from documents: a model's draft is compared with itself, then tried in the sandbox, and written where it is kept."""
+"""Make tools from documents: a model's draft is compared with itself, then tried in the sandbox, and written where it is kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find what a translation says in addition: a courtesy, or a clause after the last value that both texts have; and what values are called.
+"""Find what a translation adds: a courtesy, or a clause after the last value that both texts have; and what values are called.
 
 Thai has no mark at the end of a sentence, and in any language a sentence can be added behind a comma, so it is not enough to count
 sentences. Most requests say a number, a code or a name near their end. What follows the last one in the translation is compared with what

@@ -1,4 +1,4 @@
-"""The languages that can be translated to: how each is recognized, and how numbers and months are written in it."""
+"""The languages that can be translated to: how each is recognized, and how it writes numbers and months."""
 
 from __future__ import annotations
 

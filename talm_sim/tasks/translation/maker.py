@@ -1,4 +1,4 @@
-"""Translates scenarios with a model: a request per text, checked by rule; a row is made if all that its user says passes."""
+"""Translate scenarios with a model: a request per text, checked by rule; a row is made if all that its user says passes."""
 
 from __future__ import annotations
 

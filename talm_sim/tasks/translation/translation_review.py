@@ -1,4 +1,4 @@
-"""What a scenario's user says and the values that its calls need; and the review of translated scenarios, next to the English text."""
+"""Review translated scenarios next to the English text: what the user says, and the values that its calls need."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def is_translation(line: Any) -> bool:
 
 
 class TranslationReviewer:
-    """Rows with the same words are one entry."""
+    """Shows translated rows for review; rows with the same words are one entry."""
 
     question = "Keep it if it says the same as the English text, as a native speaker would say it."
 

@@ -1,4 +1,4 @@
-"""The `behaviour-llm` judge: a model decides which of the four behaviours an answer shows (When2Call, section 4); a person may, too."""
+"""The `behaviour-llm` judge: a model, or a person, decides which of the four behaviours an answer shows (When2Call, section 4)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class BehaviourLlmJudge(Judge):
     instructions = packaged_toml("talm_sim.tasks.when2call", "behaviour_llm.toml")["instructions"].strip()
 
     def material(self, episode: Episode) -> str:
-        """What the model is shown of the answer."""
+        """Return the part of the answer that the model is shown."""
         return answer_for_judge(episode)
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
@@ -90,7 +90,7 @@ class BehaviourLlmJudge(Judge):
 
 
 class FirstCallJudge(BehaviourLlmJudge):
-    """The same judge; of an answer with native tool calls it sees the first call and nothing else, as the published evaluation does."""
+    """Judges as `BehaviourLlmJudge`; of native tool calls it sees the first and nothing else, as the published evaluation does."""
 
     name = "behaviour-llm-first-call"
     measure = Measured(
@@ -101,12 +101,12 @@ class FirstCallJudge(BehaviourLlmJudge):
     )
 
     def material(self, episode: Episode) -> str:
-        """What the model is shown of the answer."""
+        """Return the part of the answer that the model is shown."""
         return first_call(episode) or answer_for_judge(episode)
 
 
 def first_call(episode: Episode) -> str:
-    """The first native tool call as JSON; empty where there is none. A call that can be read comes before one that cannot."""
+    """Return the first native tool call as JSON; empty if there is none. A call that can be read comes before one that cannot."""
     for turn in episode.model_turns:
         for call in turn.tool_calls:
             return json.dumps({"name": call.name, "arguments": call.arguments}, ensure_ascii=False)

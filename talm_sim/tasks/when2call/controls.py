@@ -1,4 +1,4 @@
-"""How the controls play a multiple-choice item: each always shows its own behaviour, except the oracle, which shows the right one.
+"""Play a multiple-choice item as each control: each always shows its own behaviour, except the oracle, which shows the right one.
 
 True values over items of the three gold behaviours of When2Call: the oracle has an accuracy of 1 and a macro F1 of .75, as no item is rightly
 answered directly and an empty class counts 0; `eager` has a tool hallucination and a parameter hallucination of 1; all others of 0.

@@ -1,4 +1,4 @@
-"""The task for lm-evaluation-harness: a folder with a YAML file, the rows in the very texts that are scored here, and what reads them."""
+"""Write the task for lm-evaluation-harness: a folder with a YAML file, the rows in the very texts that are scored here, and their reader."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def macro_f1(pairs):
 
 
 def harness_files(scenarios: Sequence[Scenario], template: Template) -> dict[str, str]:
-    """Texts of the folder's files, by name; the options of a row stand in the order of `BEHAVIOURS`.
+    """Return the texts of the folder's files, by name; the options of a row stand in the order of `BEHAVIOURS`.
 
     Raises:
         PrerequisiteError: A scenario has not one question with an answer of each of the four kinds, or cannot be written by the template.

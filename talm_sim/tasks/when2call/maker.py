@@ -1,4 +1,4 @@
-"""Makes multiple-choice items for task `when2call` of scenarios with gold calls."""
+"""Make multiple-choice items for task `when2call` from scenarios with gold calls."""
 
 from __future__ import annotations
 

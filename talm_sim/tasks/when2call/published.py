@@ -1,4 +1,4 @@
-"""When2Call's published multiple-choice rows (test set and judge subset) as scenarios.
+"""Read When2Call's published multiple-choice rows (test set and judge subset) as scenarios.
 
 A multiple-choice row becomes a `Scenario` with a `Choice` and back without a loss. Tools stay the JSON text they were published as,
 because prompts contain them unchanged. Rows made elsewhere may add `tool_use`, `language`, `licence` and `url`.

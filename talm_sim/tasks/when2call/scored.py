@@ -1,4 +1,4 @@
-"""What task `when2call` keeps of an episode in which given answers were scored, and the graph that scores them."""
+"""Score given answers in task `when2call`: what is kept of such an episode, and the graph that scores them."""
 
 from __future__ import annotations
 

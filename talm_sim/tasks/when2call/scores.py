@@ -1,4 +1,4 @@
-"""Scores of a confusion matrix: precision, recall and F1 per class, and the macro F1 with its interval."""
+"""Compute scores of a confusion matrix: precision, recall and F1 per class, and the macro F1 with its interval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Task `when2call`: what its runs are made of."""
+"""The class of task `when2call`: what its runs load, ask, count and show."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ class When2CallTask(AskingTask[When2CallOptions]):
     read_line = staticmethod(_read_item)
 
     def line_schema(self) -> dict[str, Any]:
-        """The JSON Schema of a line: a scenario, or a row as published."""
+        """Return the JSON Schema of a line: a scenario, or a row as published."""
         return with_rows(super().line_schema())
 
     label = staticmethod(reasoning_label)
@@ -186,11 +186,11 @@ class When2CallTask(AskingTask[When2CallOptions]):
         return keyed({"task": self.name, **asked, "human": False, "perturb": (), **published})
 
     def sampling(self, options: When2CallOptions) -> Mapping[str, Any]:
-        """As other tasks; with the published choices the provider's default temperature."""
+        """Sample as other tasks do; with the published choices, at the provider's default temperature."""
         return {**self.defaults, "temperature": None} if options.choices == "published" else self.defaults
 
     def bounds(self, scenarios: Sequence[Scenario], job: Job[When2CallOptions], recorded: Recorded) -> Iterator[Bound]:
-        """One request; where given answers are scored, one with each of them, in this process as one, and nothing is written."""
+        """Count one request; if given answers are scored, one with each of them, in this process as one, and nothing is written."""
         served = not in_process(job.config.model)
         for scenario, bound in zip(scenarios, super().bounds(instruct_all(scenarios, job), job, recorded), strict=True):
             scored = len(scenario.target.options) if job.options.mode == "logprob" and isinstance(scenario.target, Choice) else 0

@@ -1,4 +1,4 @@
-"""What a perturbation is: one deliberate damage, which is armed and fires or not, and says so; and what several leave of the list of tools."""
+"""The base class of perturbations: one deliberate damage, which is armed and fires or not, and says so; what several leave of the tools."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ that the model sees; or the answers of the model itself."""
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came back from a tool, real or damaged.
+    """The answer of a tool, real or damaged.
 
     Attributes:
         status: HTTP status; None where no answer came.
@@ -190,7 +190,7 @@ class Perturbation(ABC):
         return tool, arguments
 
     def concerns(self, call: Call) -> bool:
-        """Whether a call of its tool concerns it. Other calls are not counted as armed, and no chance is drawn for them."""
+        """Return whether it acts on a call of its tool. Other calls are not counted as armed, and no chance is drawn for them."""
         return True
 
     async def before(self, call: Call) -> Outcome | None:

@@ -1,4 +1,4 @@
-"""Answers whose body is damaged on the way back."""
+"""Perturbations that damage the body of an answer on its way back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools whose interface has changed, while their descriptions have not; and which fields of an answer a change may strike."""
+"""Perturbations that change a tool's interface and not its description; and which fields of an answer a change may strike."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ class RenamedArgument(Perturbation):
         return tool, {old if name == new else name: value for name, value in arguments.items()}
 
     def concerns(self, call: Call) -> bool:
-        """Whether the call has the argument."""
+        """Return whether the call has the argument."""
         return not self._renamed(call.spec)[0] or self._renamed(call.spec)[0] in call.arguments
 
     async def before(self, call: Call) -> Outcome | None:

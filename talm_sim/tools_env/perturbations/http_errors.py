@@ -1,4 +1,4 @@
-"""Endpoints that answer with an error."""
+"""Perturbations that make an endpoint answer with an error."""
 
 from __future__ import annotations
 

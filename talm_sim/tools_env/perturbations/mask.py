@@ -1,4 +1,4 @@
-"""A tool that is not there."""
+"""The perturbation that hides a tool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers of a model that fail, are empty, are cut, or are not the model's."""
+"""Perturbations of a model's answers, which fail, are empty, are cut, or are not the model's."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class ModelRepeat(ModelPerturbation):
     origin = "the previous answer"
 
     def can_hit(self, call: ModelCall) -> bool:
-        """Whether there is a previous answer."""
+        """Return whether there is a previous answer."""
         return call.previous is not None
 
     async def instead(self, call: ModelCall) -> ModelTurn | None:

@@ -1,4 +1,4 @@
-"""What a perturbation of the model is: a damage to its answers, above the recording and after our own retries, so that the agent meets it."""
+"""The base class of perturbations of the model: they damage answers above the recording and after our own retries, so the agent meets it."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class ModelPerturbation(Perturbation):
         return self.options.allow(call.number) and self.draws("model", call.prompt, call.repeated)
 
     def can_hit(self, call: ModelCall) -> bool:
-        """Whether a generation has what it damages; one that does not is counted as not applicable, and no chance is drawn for it."""
+        """Return whether a generation has what it damages; one that has not counts as not applicable, and no chance is drawn for it."""
         return True
 
     async def instead(self, call: ModelCall) -> ModelTurn | None:

@@ -1,4 +1,4 @@
-"""Calls whose answer comes late, or never."""
+"""Perturbations that delay the answer to a call, or drop it."""
 
 from __future__ import annotations
 

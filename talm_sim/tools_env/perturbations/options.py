@@ -1,4 +1,4 @@
-"""Options after a perturbation's name: typed, refused in one line, and described by `talm-sim perturbations show`."""
+"""The options after a perturbation's name: typed, refused in one line, and described by `talm-sim perturbations show`."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class PerturbationOptions(ToolListOptions):
     after: int | None = Field(None, ge=0, description="Not the first so many calls of a tool; it fails from then on.")
 
     def allow(self, number: int) -> bool:
-        """Whether the call of this 1-based number may be hit."""
+        """Return whether the call of this 1-based number may be hit."""
         if self.call is not None and number != self.call:
             return False
         first = (self.after or 0) + 1

@@ -1,4 +1,4 @@
-"""Tools in sight that the scenario does not offer: beside its own, or in their place."""
+"""Perturbations that show tools which the scenario does not offer: beside its own, or in their place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What silent faults share: a well-formed answer with other values, in which nothing says that something is wrong."""
+"""The base classes of silent faults: a well-formed answer with other values, in which nothing says that something is wrong."""
 
 from __future__ import annotations
 

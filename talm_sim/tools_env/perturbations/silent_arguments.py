@@ -1,4 +1,4 @@
-"""Silent faults whose answer is the tool's own, to other arguments than those it was given."""
+"""Silent faults that return the tool's own answer to other arguments than those it was given."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Stale(RemadeCall):
     options: Options
 
     def lacks(self, tool: ToolSpec, response: JsonObject, others: Sequence[Mapping[str, Any]]) -> str:
-        """A tool without a day or a year among its arguments does not change with time, as far as can be seen."""
+        """Require a day or a year among the arguments: other tools do not change with time, as far as can be seen."""
         return (
             "" if any(_is_day(schema) or _is_year(name, schema) for name, schema in _properties(tool)) else "no day or year among its arguments"
         )
@@ -59,7 +59,7 @@ class WrongRecord(RemadeCall):
     origin = "the tool's own answer to the gold arguments of another scenario"
 
     def lacks(self, tool: ToolSpec, response: JsonObject, others: Sequence[Mapping[str, Any]]) -> str:
-        """It needs arguments that make sense, and invents none."""
+        """Require another scenario's arguments: they make sense, and none are invented."""
         return "" if others else "no gold call in another scenario"
 
     def other_arguments(self, call: Call) -> Iterable[JsonObject]:
@@ -82,7 +82,7 @@ class IgnoredArgument(RemadeCall):
     options: Options
 
     def lacks(self, tool: ToolSpec, response: JsonObject, others: Sequence[Mapping[str, Any]]) -> str:
-        """What a required argument stands for is only known from an example; and something must be left of the question."""
+        """Require an optional argument, or a required one with an example, of several: something must be left of the question."""
         names, wanted = [name for name, _ in _properties(tool)], self.options.argument
         if wanted and wanted not in names:
             return f"no argument '{wanted}'"
@@ -118,7 +118,7 @@ class CoercedArgument(RemadeCall):
     options: Options
 
     def lacks(self, tool: ToolSpec, response: JsonObject, others: Sequence[Mapping[str, Any]]) -> str:
-        """Whether a value can be cut is seen in a call."""
+        """Require an argument; only a call shows whether its value can be cut."""
         names, wanted = [name for name, _ in _properties(tool)], self.options.argument
         if wanted and wanted not in names:
             return f"no argument '{wanted}'"
@@ -147,7 +147,7 @@ class ImplicitDefault(RemadeCall):
     options: Options
 
     def lacks(self, tool: ToolSpec, response: JsonObject, others: Sequence[Mapping[str, Any]]) -> str:
-        """Only what the schema says is a default."""
+        """Require an argument whose schema states a default, choices or a least value."""
         wanted = self.options.argument
         if not any(_defaults(schema) for name, schema in _properties(tool) if wanted in ("", name)):
             return (

@@ -1,4 +1,4 @@
-"""Silent faults that change values of the answer itself."""
+"""Silent faults that change values in the answer itself."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class WrongUnit(SilentFault):
     origin = "the answer's quantity, converted to another unit of the same kind; the label stays"
 
     def lacks(self, tool: ToolSpec, response: JsonObject, others: Sequence[Mapping[str, Any]]) -> str:
-        """Only a unit that is stated can be wrong."""
+        """Require a unit: only one that is stated can be wrong."""
         fields = list(properties_of(response))
         if not fields or any(name in _UNIT_FIELDS or name.endswith("_unit") or _unit_of_field(name, schema) for name, schema in fields):
             return ""

@@ -1,4 +1,4 @@
-"""What the model reads of a tool before it calls it: its name and its description."""
+"""Perturbations of what the model reads of a tool before it calls it: its name and its description."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Description(Perturbation):
     options: Options
 
     def lacks(self, tool: ToolSpec, response: JsonObject, others: Sequence[Mapping[str, Any]]) -> str:
-        """A tool may have no description, or one that is terse already."""
+        """Require a description that the change would alter: a tool may have none, or one that is terse already."""
         return "" if self._change(tool) != tool.description else "no description that could be changed so"
 
     def narrow(self, tools: list[ToolSpec], pool: Mapping[str, ToolSpec]) -> list[ToolSpec]:

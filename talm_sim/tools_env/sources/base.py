@@ -124,7 +124,7 @@ class EpisodeCalls(Protocol):
 
 @runtime_checkable
 class StatefulSource(Protocol):
-    """What a `ToolSource` has in addition if episodes have their own tools, whose routes have a `state`: one does not see another's changes."""
+    """A `ToolSource` whose episodes have their own tools: routes have a `state`, and one episode does not see another's changes."""
 
     def begin(self, start: Mapping[str, Any]) -> EpisodeCalls:
         """Start these tools for a new episode.

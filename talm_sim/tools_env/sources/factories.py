@@ -65,7 +65,7 @@ def check_maker(maker: Any) -> None:
 
 
 class Made:
-    """What a class or a factory made for one episode.
+    """The objects that a class or a factory made for one episode.
 
     Attributes:
         tools: Functions, methods and LangChain tools.

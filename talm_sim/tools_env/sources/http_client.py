@@ -1,4 +1,4 @@
-"""Requests to one server: nothing is sent to another one, and an answer, including its head, is limited in size and time."""
+"""Send requests to one server, and to no other; limit the size and time of an answer, including its head."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections to MCP servers: a server that has ended is started, or connected to, again, and those who lost something are told.
+"""Connect to MCP servers: one that has ended is started, or connected to, again, and those who lost something are told.
 
 A server may ask the person something while a call of it runs: elicitation, form mode (specification 2025-11-25).
 """

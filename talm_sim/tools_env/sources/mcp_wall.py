@@ -1,4 +1,4 @@
-"""What passes between the MCP client and a server: each answer once, within limits, in a form that cannot break or burden the client."""
+"""The wall between the MCP client and a server: each answer once, within limits, in a form that cannot break or burden the client."""
 
 from __future__ import annotations
 

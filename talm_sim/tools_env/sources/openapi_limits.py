@@ -1,4 +1,4 @@
-"""Parts of an OpenAPI document that are not taken: requests that are not what they seem, and more than can be read."""
+"""Refuse parts of an OpenAPI document: requests that are not what they seem, and more than can be read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Code that came with data, run in a sandbox: a process of its own for each call or each episode, which bubblewrap shuts in."""
+"""Run code that came with data in a sandbox: a process of its own for each call or each episode, which bubblewrap shuts in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs in the sandbox, as a script: it limits itself, says that the walls stand, then makes one call of a tool's code, or several.
+"""The script in the sandbox: it limits itself, says that the walls stand, then makes one call of a tool's code, or several.
 
 Each answer is a line. With `stays`, the function that the order names returns another one, which each further line of the input calls.
 """

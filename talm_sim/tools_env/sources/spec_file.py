@@ -1,4 +1,4 @@
-"""A file of ToolSpecs, as `talm-sim import --tools-to` writes it: descriptions of tools, which only a person or a recording executes."""
+"""Read a file of ToolSpecs, as `talm-sim import --tools-to` writes it: descriptions of tools, which only a person or a recording executes."""
 
 from __future__ import annotations
 

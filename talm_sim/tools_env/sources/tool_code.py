@@ -1,4 +1,4 @@
-"""What the text of a tool's code says before it is run: which names it defines, and which modules it needs."""
+"""Read the text of a tool's code before it is run: which names it defines, and which modules it needs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _F_STRING = re.compile(r"(?<![\w\\])(?:f|rf|fr)(?=['\"])", re.IGNORECASE)
 
 
 class ToolCode(NamedTuple):
-    """What a file of code says of itself.
+    """The facts read from a file of code.
 
     Attributes:
         names: Every name that it may define; `*` where any is possible.

@@ -1,4 +1,4 @@
-"""Training rows from what a task measures: scenarios, runs and the user's own rows, written as a model reads and writes them.
+"""Make training rows from what a task measures: scenarios, runs and the user's own rows, written as a model reads and writes them.
 
 From the lowest layer up:
 

@@ -1,4 +1,4 @@
-"""Tool calls that are wrong in one place, made from right ones (When2Call, section 3.3.2): the rejected responses of preference training.
+"""Make tool calls wrong in one place (When2Call, section 3.3.2): the rejected responses of preference training.
 
 A damaged call must really be wrong. So only a parameter the tool requires is removed, and only an argument that the tool requires or the
 question states is changed: an optional one that nobody asked for could be right either way. Values are distinguished by spelling: neither
@@ -30,7 +30,7 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 class DamageKind(StrEnum):
-    """What is wrong with the call."""
+    """A kind of damage to a call."""
 
     REMOVED = "required parameter removed"
     CHANGED = "argument changed"

@@ -1,4 +1,4 @@
-"""What a task can teach: rows from its scenarios and from its runs."""
+"""The base class of what a task can teach: rows from its scenarios and from its runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Lessons(ABC):
-    """What a task brings for `talm-sim export training`; its scenarios and runs become examples, and these become text.
+    """A task's part in `talm-sim export training`: its scenarios and runs become examples, and these become text.
 
     Args:
         prompts: The user's file of texts, as option `prompts` of a run names it; None for the built-in texts.

@@ -1,4 +1,4 @@
-"""What a model answered in a run, as examples: right answers to learn from, wrong ones to reject."""
+"""Turn a model's answers in a run into examples: right answers to learn from, wrong ones to reject."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from talm_sim.types import Episode, Row, Scenario
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What was answered in an episode.
+    """An answer given in an episode.
 
     Attributes:
         answer: The answer.
@@ -37,7 +37,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class PlayedRun:
-    """A run as it is learned from.
+    """A run that is learned from.
 
     Attributes:
         name: What the examples' source is called.

@@ -1,4 +1,4 @@
-"""The user's own tool-calling rows, `messages` and `tools`, as examples: what an assistant said last is the answer; and their mixture.
+"""Read the user's own tool-calling rows, `messages` and `tools`, as examples: the last answer of the assistant counts; mix them with others.
 
 Read are rows of the chat-completions protocol, TRL's conversational rows, and When2Call's published SFT rows, whose calls are text.
 """

@@ -1,4 +1,4 @@
-"""What a training row contains, before it has a form."""
+"""The content of a training row, before it has a form."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ EMPTY, EQUAL, TOO_LONG = "an answer is empty", "both answers are the same text",
 
 @dataclass(frozen=True, slots=True)
 class RowWriter:
-    """How a task's conversations and answers are written for a model.
+    """Writes a task's conversations and answers for a model.
 
     Attributes:
         template: The template's name, with `auto` settled.

@@ -1,4 +1,4 @@
-"""What the readers of families share: how an opening is recognized, and calls that cannot be read."""
+"""Helpers that readers of families share: they recognize an opening, and mark calls that cannot be read."""
 
 from __future__ import annotations
 

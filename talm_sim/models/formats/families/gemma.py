@@ -19,7 +19,7 @@ _BARE = re.compile(r"[^,{}\[\]<>]{1,500}+")
 
 
 class Family(NamedTuple):
-    """The marks of one of the two."""
+    """The marks of Gemma 4 or of FunctionGemma."""
 
     name: str
     opening: str

@@ -29,7 +29,7 @@ _STOP = re.compile(rf"(?P<end></{_PREFIX}invoke>(?>(?:\s*+</{_CALLS}>)?))|<{_PRE
 
 
 class Family(NamedTuple):
-    """The tags of one of them."""
+    """The tags of one of these formats."""
 
     name: str
     before: str

@@ -1,4 +1,4 @@
-"""API-Bank's dialogues (Li et al., EMNLP 2023): each API call of a dialogue is an instance.
+"""Read API-Bank's dialogues (Li et al., EMNLP 2023): each API call of a dialogue is an instance.
 
 - The conversation is what was said before the call, with the requests and results of earlier calls. Calls of the tool search are left out
   (section 3.1), and what the assistant says last: the study's own conversations end before it, and Table 1's 6.18 turns are only met so.
@@ -164,7 +164,7 @@ def _messages(rows: Sequence[JsonObject]) -> list[dict[str, Any]]:
 
 
 def _success(result: Any) -> str | None:
-    """What a call returned; None where it failed, or nothing is told."""
+    """Return the result of a call; None if it failed, or nothing is told."""
     return None if not isinstance(result, dict) or result.get("exception") or result.get("output") is None else _result(result)
 
 

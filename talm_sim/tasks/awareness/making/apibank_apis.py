@@ -1,4 +1,4 @@
-"""Descriptions of API-Bank's APIs: of three places, the best one that has an API is used.
+"""Describe API-Bank's APIs: of three places, the best one that has an API is used.
 
 1. `apis/*.py`, the benchmark's own code, if the folder is a whole checkout: the descriptions that its evaluation shows. It is read, never run.
 2. Results of its tool search inside the dialogues: most of the same texts.

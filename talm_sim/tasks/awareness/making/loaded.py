@@ -31,7 +31,7 @@ class SourceProblem:
 
 @dataclass(frozen=True, slots=True)
 class LoadedSource:
-    """What a source holds.
+    """The content of a source.
 
     Attributes:
         scenarios: Its scenarios, in order.

@@ -1,4 +1,4 @@
-"""Manipulate one complete scenario so that the tools shown cannot serve it: replaced tools, removed words, checked and kept or given up."""
+"""Manipulate one complete scenario so that the tools shown cannot serve it: replace tools or remove words, check, and keep or give up."""
 
 from __future__ import annotations
 

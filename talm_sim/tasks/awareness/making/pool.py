@@ -1,4 +1,4 @@
-"""APIs that can replace a needed one, and whether one API can do another's work."""
+"""Find APIs that can replace a needed one, and whether one API can do another's work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Partial removal of user utterances without a model (section 3.2): the words that say an argument's value are cut out.
+"""Remove parts of what a user says without a model (section 3.2): the words that say an argument's value are cut out.
 
 It needs gold arguments: without them nobody knows which words a call needs. Everything made so says `rules` in its target's `made_by`.
 """

@@ -1,4 +1,4 @@
-"""Relevant API replacement (section 3.2): the APIs a request needs are swapped for the nearest ones that cannot serve it."""
+"""Replace relevant APIs (section 3.2): the APIs a request needs are swapped for the nearest ones that cannot serve it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Review of manipulated scenarios: original and changed conversation and tools, against the study's criteria (A.2)."""
+"""Review manipulated scenarios: original and changed conversation and tools, against the study's criteria (A.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a tool can give a part of what a request asks for, found by calling it with the request's own values."""
+"""Find whether a tool can give a part of what a request asks for, by calling it with the request's own values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The study's own files, as its dataset card and viewer show them (huggingface.co/datasets/ddehun/ICT, which names no licence).
+"""Read the study's own files, as its dataset card and viewer show them (huggingface.co/datasets/ddehun/ICT, which names no licence).
 
 A source `study:PLACE` is one of the files, a folder of them, or `hub:OWNER/DATASET:FILE`.
 
@@ -34,13 +34,13 @@ _REQUEST = re.compile(r"\[?\s*(?P<call>\w+\(.*?\))\s*\]?\s*->\s*(?P<result>.*)",
 
 
 def study_place(file: Path | None) -> Path | None:
-    """Where the study's files are that `study:PLACE` names; None for any other file."""
+    """Return the place of the study's files that `study:PLACE` names; None for any other file."""
     kind, colon, place = str(file or "").partition(":")
     return Path(place) if colon and kind == "study" else None
 
 
 def is_row(line: Any) -> bool:
-    """Whether a line of a file is an instance in the study's form."""
+    """Return whether a line of a file is an instance in the study's form."""
     return isinstance(line, dict) and {"original_sample_id", "conversation", "api_list", "is_corrupted"} <= line.keys()
 
 

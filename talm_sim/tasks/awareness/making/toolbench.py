@@ -1,4 +1,4 @@
-"""ToolBench's instances in StableToolBench's format (Guo et al., Findings of ACL 2024): a request, the APIs retrieved for it, the needed ones.
+"""Read ToolBench's instances in StableToolBench's format (Guo et al., Findings of ACL 2024): a request, APIs retrieved for it, the needed ones.
 
 The source knows which APIs a request needs, but not with which arguments.
 """

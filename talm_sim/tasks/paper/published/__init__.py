@@ -1,4 +1,4 @@
-"""What the four papers print: their result tables as data, with misprints marked, and the tables that are not at hand named."""
+"""The result tables of the four papers as data, with misprints marked, and the tables that are not at hand named."""
 
 from talm_sim.tasks.paper.published.paper_tables import AbsentTable, Misprint, PublishedRow, PublishedTable, list_published, published
 

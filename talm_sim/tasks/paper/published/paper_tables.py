@@ -1,4 +1,4 @@
-"""Published tables, read from `tables.toml`: facts with the section and table they stand in; captions and notes are ours."""
+"""Read published tables from `tables.toml`: facts with the section and table they stand in; captions and notes are ours."""
 
 from __future__ import annotations
 
@@ -73,15 +73,15 @@ class PublishedTable(FrozenModel):
     rows: tuple[PublishedRow, ...]
 
     def __repr__(self) -> str:
-        """What it is, in a line; its rows are many."""
+        """Return one line about the table, without its many rows."""
         return f"PublishedTable({self.name}, Table {self.table}: {self.caption}; {len(self.rows)} rows; to_pandas() shows them)"
 
     def to_records(self) -> list[dict[str, Any]]:
-        """A flat object for each row, as printed: its keys, then its figures."""
+        """Return a flat object for each row, as printed: its keys, then its figures."""
         return [{**dict(zip(self.keys, row.keys, strict=True)), **row.values} for row in self.rows]
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a pandas frame.
+        """Return the rows as a pandas frame.
 
         Raises:
             PrerequisiteError: pandas is not installed.
@@ -93,7 +93,7 @@ class PublishedTable(FrozenModel):
         return pandas.DataFrame.from_records(self.to_records())
 
     def row(self, *keys: str) -> PublishedRow:
-        """The row of these keys.
+        """Return the row of these keys.
 
         Raises:
             KeyError: There is none.
@@ -104,11 +104,11 @@ class PublishedTable(FrozenModel):
         raise KeyError(f"{self.paper}, Table {self.table}: no row {keys}")
 
     def misprint(self, row: PublishedRow, column: str) -> Misprint | None:
-        """What is known to be wrong with a figure; None for a sound one."""
+        """Return the misprint known of a figure; None for a sound one."""
         return next((one for one in self.misprints if one.row == row.keys and one.column == column), None)
 
     def share(self, row: PublishedRow, column: str) -> float | None:
-        """A figure as a share between 0 and 1, a misprint corrected where it can be; None where there is none."""
+        """Return a figure as a share between 0 and 1, a misprint corrected if it can be; None if there is no figure."""
         wrong = self.misprint(row, column)
         value = wrong.right if wrong is not None and wrong.right is not None else row.values[column]
         return None if value is None else value / _PER.get(self.unit, 1)
@@ -139,7 +139,7 @@ def published(paper: str, table: str | int) -> PublishedTable:
 
 @cache
 def list_published() -> tuple[PublishedTable | AbsentTable, ...]:
-    """Every table of the four papers, those that are not in the data as well, paper by paper."""
+    """List every table of the four papers, those that are not in the data as well, paper by paper."""
     document = packaged_toml("talm_sim.tasks.paper.published", "tables.toml")
     papers = {paper.pop("id"): paper for paper in document["paper"]}
     tables = [_table(one, papers[one["paper"]]) for one in document["table"]]

@@ -1,4 +1,4 @@
-"""An answer and its places: blocks of code, what introduces a place, and whether the place is by itself; and the tools that were shown."""
+"""An answer and places in it (blocks of code, what introduces a place, whether it stands by itself), and the tools that were shown."""
 
 from __future__ import annotations
 

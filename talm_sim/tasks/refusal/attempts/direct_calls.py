@@ -1,4 +1,4 @@
-"""Attempts in direct call syntax: lists of calls, calls by themselves, and calls that a sentence announces; where brackets end."""
+"""Find attempts in direct call syntax: lists of calls, calls by themselves, and calls that a sentence announces; find where brackets end."""
 
 from __future__ import annotations
 

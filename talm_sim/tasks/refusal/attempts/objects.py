@@ -1,4 +1,4 @@
-"""Attempts in JSON and what is almost JSON: a name with its arguments, or another shape that names a shown tool in place of a call.
+"""Find attempts in JSON and what is almost JSON: a name with arguments, or another shape that names a shown tool in place of a call.
 
 Objects are read as leniently as possible: what is almost JSON, or was cut off, still shows its keys and values. It is one pass over the text,
 without recursion: the time is linear in its length, whatever is written.

@@ -1,4 +1,4 @@
-"""BFCL's data as scenarios of task `refusal`, read where the user has them: the installed `bfcl-eval` package or a path.
+"""Read BFCL's data as scenarios of task `refusal`, from where the user has them: the installed `bfcl-eval` package or a path.
 
 From the lowest layer up:
 

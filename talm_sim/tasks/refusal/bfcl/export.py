@@ -70,7 +70,7 @@ def _notes(pythonic: bool, version: Version, folder: str, left: int, *, whole: b
 
 
 def _version(run: RunView, scenarios: Any) -> Version:
-    """The version of the data; a translation does not name it, and its user does, with `--bfcl-version`."""
+    """Return the version of the data; a translation does not name it, and its user does, with `--bfcl-version`."""
     names = {one.source.name for one in scenarios}
     if "BFCL v3" in names or "BFCL v4" in names:
         return "v3" if "BFCL v3" in names else "v4"
@@ -78,14 +78,14 @@ def _version(run: RunView, scenarios: Any) -> Version:
 
 
 def _model_folder(model: str, *, pythonic: bool) -> str:
-    """The name of the model's folder: as BFCL writes it, where the model has one there."""
+    """Return the name of the model's folder: as BFCL writes it, if the model has one there."""
     name = model.partition("/")[2]
     name = PurePath(name).name if name.startswith(("/", ".", "~")) else name
     return (re.sub(r"[^\w.-]", "_", name).lstrip(".-") or "model") + ("" if pythonic else "-FC")
 
 
 def _place(subset: str, version: Version) -> tuple[str, ...]:
-    """Where the results of a subset are, below the model's folder."""
+    """Return the path of a subset's results, below the model's folder."""
     if version == "v3":
         return (f"BFCL_v3_{V3_NAMES.get(subset, subset)}_result.json",)
     folder = "multi_turn" if subset in MULTI_TURN else "live" if subset.startswith("live_") else "non_live"
@@ -93,7 +93,7 @@ def _place(subset: str, version: Version) -> tuple[str, ...]:
 
 
 def _result(episode: Episode, scenario: Scenario, *, pythonic: bool) -> dict[str, Any]:
-    """One line: an answer, with what it took where that was counted."""
+    """Return one line: an answer, with what it took if that was counted."""
     turn = episode.model_turns[-1] if episode.model_turns else None
     found = _steps(episode, scenario, pythonic=pythonic) if scenario.group in MULTI_TURN else _answer(episode, scenario, pythonic=pythonic)
     row: dict[str, Any] = {"id": _published_id(scenario), "result": found}
@@ -135,6 +135,6 @@ def _steps(episode: Episode, scenario: Scenario, *, pythonic: bool) -> list[list
 
 
 def _published_id(scenario: Scenario) -> str:
-    """The row's id in BFCL's files."""
+    """Return the row's id in BFCL's files."""
     name = scenario.original.removesuffix(f"_{scenario.language}")
     return name.removesuffix("_2") if name.removesuffix("_2") in REPEATED_IDS else name

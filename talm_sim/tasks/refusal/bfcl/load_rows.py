@@ -1,4 +1,4 @@
-"""BFCL's rows from its own files, or from the JSONL of a translation of the single-turn ones."""
+"""Load BFCL's rows from its own files, or from the JSONL of a translation of the single-turn ones."""
 
 from __future__ import annotations
 

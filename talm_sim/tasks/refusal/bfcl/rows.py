@@ -1,4 +1,4 @@
-"""A row of BFCL, or of a translation of it, as a scenario."""
+"""Read a row of BFCL, or of a translation of it, as a scenario."""
 
 from __future__ import annotations
 

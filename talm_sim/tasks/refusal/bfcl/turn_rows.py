@@ -1,4 +1,4 @@
-"""A multi-turn row of BFCL as a scenario: the user speaks several times, and the model acts with the simulated APIs of some classes."""
+"""Read a multi-turn row of BFCL as a scenario: the user speaks several times, and the model acts with simulated APIs."""
 
 from __future__ import annotations
 

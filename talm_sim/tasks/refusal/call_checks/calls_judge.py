@@ -1,4 +1,4 @@
-"""Judges `calls` and `calls-bfcl`: whether the calls of an answer are the right ones, by the checks of this package.
+"""Judges `calls` and `calls-bfcl`: they check whether the calls of an answer are the right ones, by the checks of this package.
 
 They differ in how raw text is read: `calls` reads whatever family of models wrote it, `calls-bfcl` as BFCL does. Calls that a provider reported
 are taken as they are by both. Java and JavaScript are read as BFCL has them: `[Type.method(name=value, ...)]`, each value the text of its

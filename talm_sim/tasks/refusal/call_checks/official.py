@@ -136,7 +136,7 @@ class Official:
         return said["valid"], "" if said["valid"] else said["error_type"], "; ".join(map(str, said["error"]))[:MOST_WORDS]
 
     def _calls(self, episode: Episode, tools: Sequence[JsonObject], syntax: str, pythonic: bool) -> Decoded:
-        """The calls that BFCL reads where it was asked as BFCL asks, else those that our reader reads."""
+        """Return the calls that BFCL reads if it was asked as BFCL asks, else those that our reader reads."""
         turn = episode.model_turns[-1] if episode.model_turns else None
         if pythonic and syntax != "python" and turn and not (turn.tool_calls or turn.unparsable_calls):
             return self._decode(split_reasoning(turn.written)[0].strip("`\n "), syntax)

@@ -16,7 +16,7 @@ _MOST_SHOWN = 80
 
 
 class CallFault(StrEnum):
-    """What is wrong with the calls of an answer.
+    """A fault of an answer's calls.
 
     Of several faults the first counts, in the order in which BFCL looks: count, function, missing required arguments, then argument by
     argument in the order written, then missing optional ones.
@@ -34,7 +34,7 @@ class CallFault(StrEnum):
 
 
 class CheckResult(NamedTuple):
-    """Whether the calls are right, what is wrong with them, and the same in words."""
+    """The result of a check: whether the calls are right, what is wrong with them, and the same in words."""
 
     outcome: bool
     error: CallFault | None

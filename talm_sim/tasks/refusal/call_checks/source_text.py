@@ -1,4 +1,4 @@
-"""Shared parts of reading Java and JavaScript values from source text.
+"""Helpers for reading Java and JavaScript values from source text.
 
 Nothing is executed. A value that cannot be read as its type stays text. Each reading passes over the text a fixed number of times.
 """

@@ -1,4 +1,4 @@
-"""What task `refusal` can teach: the right calls where a tool fits, and a refusal where none does."""
+"""The training rows of task `refusal`: the right calls where a tool fits, and a refusal where none does."""
 
 from __future__ import annotations
 

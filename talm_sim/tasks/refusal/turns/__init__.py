@@ -1,4 +1,4 @@
-"""The rows of task `refusal` in which the model acts: BFCL's multi-turn rows, how they are played, and who says whether they pass.
+"""Play the rows of task `refusal` in which the model acts: BFCL's multi-turn rows, how they are played, and who says whether they pass.
 
 From the lowest layer up:
 

@@ -1,4 +1,4 @@
-"""How the controls play a multi-turn row.
+"""Play a multi-turn row as each control.
 
 | control         | in a turn with right calls | in a turn without any                        | passes of the 800 rows (v4)      |
 |-----------------|----------------------------|----------------------------------------------|----------------------------------|

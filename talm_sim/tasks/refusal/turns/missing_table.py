@@ -1,4 +1,4 @@
-"""The table of the turns that lack something: what each row adds to it, its columns, and how often each label was given."""
+"""The table of the turns that lack something: what each row adds to it, its columns, and the count of each label."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judge `missing-turn`: what a model does in the turn that lacks a function or a value, at which BFCL's own check does not look.
+"""Judge `missing-turn`: it labels what a model does in the turn that lacks a function or a value, which BFCL's own check does not look at.
 
 `multi_turn_miss_func` hides a function for one turn, and `multi_turn_miss_param` leaves a value out of a message. The next turn brings it. The
 first label that holds is the turn's:
@@ -45,7 +45,7 @@ _PLAIN = frozenset({"id", "name", "number", "value", "type", "list"})
 
 
 class MissingLabel(StrEnum):
-    """What was done in the turn, in the order of the rules."""
+    """A label of what was done in the turn, in the order of the rules."""
 
     NOT_SHOWN = "not_shown"
     GUESSED = "guessed"

@@ -1,4 +1,4 @@
-"""A model that is told of the tools in a system message, and writes its calls as text: what lets it act where it is not given native tools."""
+"""A model that reads of tools in a system message and writes its calls as text, so that it can act without native tools."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def acting_model(model: Model, template: str, text: str) -> Model:
 
 
 class PromptedModel:
-    """The model; attributes are those of `Model`.
+    """A model that writes its calls as text; attributes are those of `Model`.
 
     The system message shows the tools that are offered now, so that a tool that arrives later is in it from then on. What the model called is
     written again as it was asked to write it, and results are told by the user.

@@ -92,7 +92,7 @@ def _row_person(scenario: Scenario, epoch: int) -> Responder:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """What a run needs of its person.
+    """The parts that a run needs for its person.
 
     Attributes:
         prompts: The wording.

@@ -1,4 +1,4 @@
-"""What a text says at the end of the turn that lacks something: by its wording, in English.
+"""Find what a text says at the end of the turn that lacks something: by its wording, in English.
 
 The recognizers of questions and refusals that other tasks use are asked first. What they do not look for is here, so that their verdicts, and
 with them the figures of other tasks, do not depend on it:
@@ -23,7 +23,7 @@ from talm_sim.types import Behaviour
 
 
 class Said(StrEnum):
-    """What a text says."""
+    """A kind of statement in a text."""
 
     ASKED = "asked"
     SAID_IT_CANNOT = "said_it_cannot"

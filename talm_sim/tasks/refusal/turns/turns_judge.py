@@ -131,7 +131,7 @@ def call_text(call: ToolCall, functions: Sequence[str]) -> str:
 
 
 def _is_plain(arguments: Mapping[str, Any]) -> bool:
-    """Whether all names are those of arguments, and all values are what JSON has."""
+    """Return whether all names are those of arguments, and all values are what JSON has."""
     names = all(name.isidentifier() and not keyword.iskeyword(name) for name in arguments)
     found = (value for _, value in leaves(arguments))
     return names and all(isinstance(one, str | bool | int | None) or (isinstance(one, float) and isfinite(one)) for one in found)

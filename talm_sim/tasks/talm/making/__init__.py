@@ -1,4 +1,4 @@
-"""Scenarios of task `talm`: drafted from real calls, and proven.
+"""Make scenarios of task `talm`: draft them from real calls, and prove them.
 
 From the lowest layer up:
 

@@ -1,4 +1,4 @@
-"""Multiple-choice items in the manner of When2Call (section 2.2, appendices A and C), made from scenarios with gold calls.
+"""Make multiple-choice items in the manner of When2Call (section 2.2, appendices A and C), from scenarios with gold calls.
 
     scenarios -> source questions (one ask, one call) -> for each: tool use, three items -> options -> checks -> rows, with no, one, many tools
 

@@ -1,4 +1,4 @@
-"""What the checks look for in a text: English wording that gives a fault away."""
+"""Find English wording that gives a fault away, for the checks of a text."""
 
 from __future__ import annotations
 
@@ -73,12 +73,12 @@ _SENTENCE = re.compile(r"(?<=[.?!:])\s+")
 
 
 def words(text: str) -> list[str]:
-    """The words of a text, as a limit counts them."""
+    """Return the words of a text, as a limit counts them."""
     return text.split()
 
 
 def is_english(text: str) -> bool:
-    """Whether a text reads as English: Latin letters but for what is quoted, and, once it is long enough, one of the small words."""
+    """Return whether a text reads as English: Latin letters outside quotations, and, if it is long enough, one of the small words."""
     letters = [char for char in text if char.isalpha()]
     if letters and sum(char < "\u0250" for char in letters) < 0.6 * len(letters):
         return False
@@ -86,33 +86,33 @@ def is_english(text: str) -> bool:
 
 
 def asks(text: str, *, request: bool = False) -> str:
-    """The words with which a text asks for something; `request` looks for what only a question back to the user says."""
+    """Return the words with which a text asks for something; `request` looks for what only a question back to the user says."""
     match = (_REQUEST if request else _ASKS).search(text)
     return match[0].strip() if match else ""
 
 
 def find_request_for_details(text: str) -> str:
-    """The words with which a text asks the user for information; an offer ("Would you like to see them?") asks for none."""
+    """Return the words with which a text asks the user for information; an offer ("Would you like to see them?") asks for none."""
     return _first_match(_DETAILS, text)
 
 
 def find_confirmation(text: str) -> str:
-    """The words with which a text asks whether what was said is right."""
+    """Return the words with which a text asks whether something said is right."""
     return _first_match(_CONFIRMS, text)
 
 
 def declines(text: str) -> bool:
-    """Whether a text says that something cannot be done."""
+    """Return whether a text says that something cannot be done."""
     return _DECLINES.search(text) is not None
 
 
 def find_disclaimer(text: str) -> str:
-    """The words with which a text takes back its answer."""
+    """Return the words with which a text takes back its answer."""
     return _first_match(_DISCLAIMS, text)
 
 
 def find_tool_talk(text: str, name: str, allowed: str) -> str:
-    """The words with which a text speaks of the machinery; `allowed` is a text whose words a user may use."""
+    """Return the words with which a text speaks of the machinery; `allowed` is a text whose words a user may use."""
     # A tool may be called by a plain word ("segment"), which anyone may say.
     if not name.isalpha() and name and name.lower() in text.lower():
         return name
@@ -122,17 +122,17 @@ def find_tool_talk(text: str, name: str, allowed: str) -> str:
 
 
 def find_placeholder(text: str) -> str:
-    """The words with which a rewritten request shows where something was taken out."""
+    """Return the words with which a rewritten request shows where something was taken out."""
     return _first_match(_GAP, text)
 
 
 def find_vague_words(text: str) -> str:
-    """Words that leave open what is asked for."""
+    """Return the words that leave open what is asked for."""
     return _first_match(_VAGUE, text)
 
 
 def names_new_things(text: str, known: Sequence[str]) -> str:
-    """The first name or number of `text` that none of the `known` texts holds. A sentence's first word may be capitalized for its place."""
+    """Return the first name or number of `text` that no `known` text holds. A sentence's first word may be capitalized for its place."""
     there = {token for one in known for token in tokens(one)}
     run = "".join(tokens(" ".join(known)))
     for sentence in _SENTENCE.split(text):

@@ -1,4 +1,4 @@
-"""Appendix A's quality list as automatic checks of the answers: each a small function that says what is wrong, or nothing.
+"""Check answers by appendix A's quality list: each check is a small function that says what is wrong, or nothing.
 
 The authors read their items by hand for these faults; here every generated text passes them before a person sees it. They look at words, so
 they miss what only understanding would find: `talm-sim scenarios review` is for that.
@@ -57,12 +57,12 @@ _OBJECT = re.compile(r"\{[^{}]*\}")
 
 
 def says_something(text: str, item: Item) -> str:
-    """An empty text is no option."""
+    """Reject an empty text: it is no option."""
     return "" if text.strip() else "it is empty"
 
 
 def is_the_text_alone(text: str, item: Item) -> str:
-    """No label, no announcement: a model under test would not write them."""
+    """Reject a label or an announcement: a model under test would not write them."""
     match = _PREAMBLE.search(text)
     if match and match[0] in item.source.question:
         return ""
@@ -70,40 +70,40 @@ def is_the_text_alone(text: str, item: Item) -> str:
 
 
 def direct_has_no_label(text: str, item: Item) -> str:
-    """A direct answer may open with "Sure, here are three:", which announces what follows; a label is no part of an answer."""
+    """Reject a label before a direct answer. "Sure, here are three:" may open one, as it announces what follows."""
     match = _LABELS.search(text)
     return f"it announces the text ('{match[0].strip()[:40]}')" if match and match[0] not in item.source.question else ""
 
 
 def is_in_words(text: str, item: Item) -> str:
-    """No JSON, no tags: a call, or a piece of the prompt, is no answer in words."""
+    """Reject JSON and tags: a call, or a piece of the prompt, is no answer in words."""
     found = _MARKUP.search(text)
     return f"it holds markup ('{found[0][:40]}')" if found and found[0] not in item.source.question else ""
 
 
 def is_in_english(text: str, item: Item) -> str:
-    """The language of the question: English, where that is English."""
+    """Require the language of the question: English, if that is English."""
     return "" if is_english(text) or not is_english(item.source.question) else "it is not English"
 
 
 def speaks_of_no_tool(text: str, item: Item) -> str:
-    """The person at the other end knows nothing of tools."""
+    """Reject talk of tools: the person at the other end knows nothing of them."""
     found = find_tool_talk(text, item.source.spec.name, item.source.question)
     return f"it speaks of the machinery ('{found}')" if found else ""
 
 
 def direct_is_short(text: str, item: Item) -> str:
-    """At most 50 words."""
+    """Allow at most 50 words."""
     return _length_fault(text, Behaviour.DIRECT)
 
 
 def follow_up_is_short(text: str, item: Item) -> str:
-    """At most 50 words."""
+    """Allow at most 50 words."""
     return _length_fault(text, Behaviour.REQUEST_FOR_INFO)
 
 
 def refusal_is_short(text: str, item: Item) -> str:
-    """At most 40 words."""
+    """Allow at most 40 words."""
     return _length_fault(text, Behaviour.CANNOT_ANSWER)
 
 
@@ -113,36 +113,36 @@ def _length_fault(text: str, behaviour: Behaviour) -> str:
 
 
 def direct_asks_nothing(text: str, item: Item) -> str:
-    """A direct answer answers."""
+    """Reject a direct answer that asks for something."""
     found = find_request_for_details(text)
     return f"it asks or requests ('{found}')" if found else ""
 
 
 def direct_has_no_disclaimer(text: str, item: Item) -> str:
-    """A direct answer claims to know."""
+    """Reject a disclaimer in a direct answer, which claims to know."""
     found = find_disclaimer(text)
     return f"it takes its answer back ('{found}')" if found else ""
 
 
 def direct_is_no_echo(text: str, item: Item) -> str:
-    """Repeating the question answers nothing."""
+    """Reject a repeated question, which answers nothing."""
     return "it only repeats the question" if tokens(text) == tokens(item.question) else ""
 
 
 def follow_up_is_a_question(text: str, item: Item) -> str:
-    """A follow-up asks."""
+    """Require a follow-up to ask something."""
     return "" if _is_question(text) else "it is not a question"
 
 
 def follow_up_asks_for_the_missing(text: str, item: Item) -> str:
-    """Where one thing is missing, that is what must be asked for."""
+    """Require a follow-up to ask for the thing that is missing, if it is a single one."""
     if item.missing is None or not _is_question(text) or question_is_about(text, item.missing, item.argument_description(item.missing.name)):
         return ""
     return f"it does not ask for the missing '{item.missing.name}'"
 
 
 def follow_up_confirms_nothing(text: str, item: Item) -> str:
-    """The paper's commonest fault: a right follow-up has values confirmed that the user gave. In words, the value itself must be there."""
+    """Reject the paper's commonest fault: a follow-up that has the user confirm given values. In words, the value itself must be there."""
     confirming = find_confirmation(text)
     if item.gold is not Behaviour.REQUEST_FOR_INFO or not confirming:
         return ""
@@ -159,23 +159,23 @@ def asks_for_given(text: str, item: Item) -> str:
 
 
 def refusal_declines(text: str, item: Item) -> str:
-    """A refusal says that it cannot be done."""
+    """Require a refusal to say that it cannot be done."""
     return "" if declines(text) else "it does not say that it cannot be done"
 
 
 def refusal_asks_nothing(text: str, item: Item) -> str:
-    """A refusal that asks back is a follow-up, too."""
+    """Reject a refusal that asks back: it is a follow-up, too."""
     return "it asks something" if "?" in text else ""
 
 
 def refusal_stays_with_the_question(text: str, item: Item) -> str:
-    """The refusal saw no tool, so it can name nothing but what the question names."""
+    """Reject names in a refusal that the question does not have: the refusal saw no tool."""
     found = names_new_things(text, [item.question])
     return f"it names '{found}', which is not in the question" if found else ""
 
 
 def call_is_complete(text: str, item: Item) -> str:
-    """The tool call names the tool, gives what it requires, and keeps to its schema."""
+    """Require the tool call to name the tool, to give what it requires, and to keep to its schema."""
     try:
         call = json.loads(text)
         name, arguments = call["name"], call["arguments"]

@@ -1,4 +1,4 @@
-"""Items: what a source question becomes, and the rows it is written as."""
+"""The items that are made from a source question, and the rows they are written as."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ class Item:
         return {name: value for name, value in self.source.call.arguments.items() if name != lacking}
 
     def argument_description(self, argument: str) -> str:
-        """What the tool's specification says of an argument."""
+        """Return the description of an argument in the tool's specification."""
         schema = self.source.spec.parameters.get("properties", {})
         entry = schema.get(argument, {}) if isinstance(schema, Mapping) else {}
         return str(entry.get("description", "")) if isinstance(entry, Mapping) else ""
 
 
 def tool_call_text(source: SourceQuestion) -> str:
-    """The gold call as an option's text."""
+    """Return the gold call as an option's text."""
     return json.dumps({"name": source.call.tool, "arguments": source.call.arguments}, ensure_ascii=False)
 
 

@@ -1,4 +1,4 @@
-"""Rows of the two collections that When2Call was made from: BFCL v2 Live (Simple, Multiple) and APIGen's xLAM-60k, as source questions."""
+"""Read rows of the two collections behind When2Call, BFCL v2 Live (Simple, Multiple) and APIGen's xLAM-60k, as source questions."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _from_bfcl(row: Mapping[str, Any], answers: Mapping[str, Any], where: str) -
 
 
 def _may_be_absent(values: Any) -> bool:
-    """BFCL lists "" among the values of an argument that may be left out."""
+    """Return whether an argument may be left out: BFCL then lists "" among its values."""
     return isinstance(values, list) and (not values or values[0] == "")
 
 

@@ -1,4 +1,4 @@
-"""From a source question to rows: every text written, checked, kept or given up with its reasons."""
+"""Make rows from a source question: every text is written, checked, kept or given up with its reasons."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _GOLDS = (Behaviour.TOOL_CALL, Behaviour.REQUEST_FOR_INFO, Behaviour.CANNOT_ANSW
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A text that was not good enough, or could not be had.
+    """A text that was rejected or could not be had.
 
     Attributes:
         source: Id of the source question.
@@ -49,7 +49,7 @@ class Rejection:
 
 @dataclass(slots=True, kw_only=True)
 class ItemOutcome(Made):
-    """What became of one source question.
+    """The outcome of one source question.
 
     Attributes:
         tool_use: Why it needs a tool.
@@ -119,7 +119,7 @@ class _Maker:
         self._seed = seed
 
     async def item(self, gold: Behaviour) -> Item | None:
-        """The item's question; None where there is none."""
+        """Return the item's question; None if there is none."""
         source = self._source
         if gold is Behaviour.TOOL_CALL:
             return await self._write_question(Item(source, gold, source.question), self._as_it_is)
@@ -137,7 +137,7 @@ class _Maker:
         return await self._write_question(Item(source, gold, "", missing), lambda attempt: self._writer.rewrite(source, missing, attempt))
 
     async def options(self, item: Item) -> dict[Behaviour, str] | None:
-        """A text for each behaviour; None where one could not be had. All are tried, so that the report knows every fault."""
+        """Return a text for each behaviour; None if one could not be had. All are tried, so that the report knows every fault."""
         call = tool_call_text(item.source)
         kept: dict[Behaviour, str] = {}
         if not self._passes_checks(item, Behaviour.TOOL_CALL.value, WrittenText(call), OPTION_CHECKS[Behaviour.TOOL_CALL], [], 0):
@@ -152,7 +152,7 @@ class _Maker:
         return kept if len(kept) == len(_WRITTEN) + 1 else None
 
     async def judge(self, item: Item, options: Mapping[Behaviour, str], rows: Sequence[JsonObject]) -> bool:
-        """Whether the judge finds no fault; an answer that cannot be read rejects nothing and is counted."""
+        """Return whether the judge finds no fault; an answer that cannot be read rejects nothing and is counted."""
         tools: Sequence[str] = max((row["tools"] for row in rows), key=len, default=[])
         written = await self._writer.judge(item, options, tools)
         if written is None:
@@ -180,7 +180,7 @@ class _Maker:
     def _passes_checks(
         self, item: Item, text_of: str, written: WrittenText, checks: Sequence[Check], others: Sequence[str], attempt: int
     ) -> bool:
-        """Whether a text passes; every check it fails is noted."""
+        """Return whether a text passes all checks; note every one it fails."""
         if written.problem:
             found = [("written", written.problem)]
         else:
@@ -194,7 +194,7 @@ class _Maker:
         return not found
 
     def _choose_missing(self) -> Missing | None:
-        """A required value that stands in the question to the letter, so that one can see whether it is gone."""
+        """Choose a required value that stands in the question to the letter, so that one can see whether it is gone."""
         source = self._source
         given = [
             name

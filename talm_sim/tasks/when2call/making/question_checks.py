@@ -1,4 +1,4 @@
-"""Appendix A's quality list for the questions that are made from a source question."""
+"""Check questions that are made from a source question, by appendix A's quality list."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ _PRONOUN = re.compile(r"\b(its|they|them|their|it(?=\W*$|[,.?!;]))(?!\w)", re.IG
 
 
 def asks_something(text: str, item: Item) -> str:
-    """A question asks or requests."""
+    """Require a question to ask or request something."""
     return "" if asks(text) else "it asks for nothing"
 
 
 def is_changed(text: str, item: Item) -> str:
-    """The new question is not the old one."""
+    """Reject a new question that is the old one."""
     return "it is the source question unchanged" if tokens(text) == tokens(item.source.question) else ""
 
 
 def is_not_long(text: str, item: Item) -> str:
-    """About as long as the source question."""
+    """Limit the length: a few words more than the source question."""
     most = len(words(item.source.question)) + _EXTRA_WORDS
     long = len(words(text))
     return f"it has {long} words, more than {most}" if long > most else ""
 
 
 def leaks_nothing(text: str, item: Item) -> str:
-    """What was taken out cannot be read from the rest."""
+    """Reject a question that still tells what was taken out."""
     missing = item.missing
     if missing is None:
         return ""
@@ -60,13 +60,13 @@ def leaks_nothing(text: str, item: Item) -> str:
 
 
 def hides_the_gap(text: str, item: Item) -> str:
-    """A person who forgets something does not say so."""
+    """Reject a question that points to its gap: a person who forgets something does not say so."""
     found = find_placeholder(text)
     return f"it says that something is missing ('{found}')" if found else ""
 
 
 def keeps_the_rest(text: str, item: Item) -> str:
-    """Only one value is gone: all others the source question gave are still there."""
+    """Require all values of the source question but the one that was taken out."""
     for name, value in item.given.items():
         if mentions_value(item.source.question, value) and not mentions_value(text, value):
             return f"it has lost '{name}', too"
@@ -74,13 +74,13 @@ def keeps_the_rest(text: str, item: Item) -> str:
 
 
 def puts_nothing_in_its_place(text: str, item: Item) -> str:
-    """No other value stands where one was taken out."""
+    """Reject another value in the place of the one that was taken out."""
     found = names_new_things(text, [item.source.question])
     return f"it names '{found}', which the source question does not" if found else ""
 
 
 def stays_on_topic(text: str, item: Item) -> str:
-    """Related to the tool: at least one of its words, or of the source question's."""
+    """Require at least one word of the tool, or of the source question."""
     spec = item.source.spec
     topic = content_stems(f"{spec.name.replace('_', ' ')} {spec.category} {spec.description} {item.source.question}") - GENERIC
     shared = {word for word in topic if not word.isdigit()} & content_stems(text)
@@ -88,7 +88,7 @@ def stays_on_topic(text: str, item: Item) -> str:
 
 
 def is_out_of_reach(text: str, item: Item) -> str:
-    """The tool must not be able to answer: a near copy of the source question is still its business."""
+    """Reject a question that the tool might answer: a near copy of the source question is still its business."""
     old, new = content_stems(item.source.question), content_stems(text)
     if not old or not new:
         return ""
@@ -97,13 +97,13 @@ def is_out_of_reach(text: str, item: Item) -> str:
 
 
 def is_not_vague(text: str, item: Item) -> str:
-    """A person wants something in particular."""
+    """Reject a vague question: a person wants something in particular."""
     found = find_vague_words(text)
     return f"it is vague ('{found}')" if found else ""
 
 
 def refers_to_nothing_unsaid(text: str, item: Item) -> str:
-    """The question stands alone: no "that flight" of which nobody spoke."""
+    """Require the question to stand alone: no "that flight" of which nobody spoke."""
     opening = _OPENS_WITH.search(text)
     if opening:
         return f"it refers to what was not said ('{opening[1]}')"
@@ -123,7 +123,7 @@ def refers_to_nothing_unsaid(text: str, item: Item) -> str:
 
 
 def _is_conjunction(before: str, match: re.Match[str]) -> bool:
-    """Whether "that" joins clauses: after a noun or a verb, not after a preposition or a question word."""
+    """Return whether "that" joins clauses: after a noun or a verb, not after a preposition or a question word."""
     if not match[0].lower().startswith("that"):
         return False
     return bool(before) and before.lower() not in {

@@ -1,4 +1,4 @@
-"""What a person decides on of multiple-choice items: an item with all its sets of tools, or a text that the checks rejected."""
+"""Review multiple-choice items: an item with all its sets of tools, or a text that the checks rejected."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _REASONS = (
 
 
 class ItemReviewer:
-    """Rows that differ in the tools they show, and in nothing a person decides on, are one entry."""
+    """Shows items for review; rows that differ only in the tools they show are one entry."""
 
     question = "Keep it if the right answer is right and no other answer is."
 
@@ -58,7 +58,7 @@ class ItemReviewer:
         return [*entries.values(), *(_read_rejected(rejected) if rejected else ())]
 
     def faults(self, entry: Entry, texts: Mapping[str, str]) -> list[str]:
-        """What the checks say of the new texts; of a row that names no call and tool, that they cannot be made."""
+        """Return what the checks say of the new texts; for a row that names no call and tool, say that they cannot be made."""
         if not entry.rows:
             return []
         return faults_of_row(self._replace_texts(entry.rows[0], texts), texts)
@@ -104,7 +104,7 @@ def _parts(row: Mapping[str, Any]) -> Iterable[Part]:
 
 
 def _tool(text: str) -> str:
-    """Of a tool's specification what tells it apart."""
+    """Return the parts of a tool's specification that tell it apart."""
     try:
         spec = json.loads(text)
         needs = ", ".join(map(str, spec.get("parameters", {}).get("required", [])))

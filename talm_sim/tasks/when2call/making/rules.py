@@ -1,4 +1,4 @@
-"""`sim/writer`: the writer that needs no model: fixed phrasings, and requests out of reach written by hand. A control, and labelled as one.
+"""`sim/writer`, a writer without a model: fixed phrasings, and requests out of reach written by hand. A control, and labelled as one.
 
 The phrasings of an option are the same whichever option is right, so that the form gives nothing away (`scripts/form_check.py`). Every row
 names it as its source ("talm-sim rules").
@@ -87,7 +87,7 @@ class RuleWriter:
                 self._gaps[source.spec.category].append((name, describe_parameter(name, gap.argument_description(name))))
 
     async def tool_use(self, source: SourceQuestion) -> WrittenText:
-        """By the gold call; see `tool_use_of_call`."""
+        """Explain by the gold call; see `tool_use_of_call`."""
         return tool_use_of_call(source)
 
     async def rewrite(self, source: SourceQuestion, missing: Missing, attempt: int) -> WrittenText:
@@ -95,7 +95,7 @@ class RuleWriter:
         return WrittenText("", "the rules cannot rewrite a question; only those with a human-checked rewriting have this item")
 
     async def unanswerable(self, source: SourceQuestion, attempt: int) -> WrittenText:
-        """The request written by hand for this tool, for the first source question that calls it."""
+        """Return the request written by hand for this tool, for the first source question that calls it."""
         known = _handwritten_requests().get(source.spec.name)
         if known is None:
             return WrittenText("", "the rules know no request that is out of this tool's reach")
@@ -104,7 +104,7 @@ class RuleWriter:
         return WrittenText(known["question"])
 
     async def option(self, behaviour: Behaviour, item: Item, attempt: int) -> WrittenText:
-        """A fixed phrasing, the made-up answer apart."""
+        """Return a fixed phrasing, or make up a direct answer."""
         by_hand = item.gold is Behaviour.CANNOT_ANSWER and not item.removed
         known = _handwritten_requests().get(item.source.spec.name, {}) if by_hand else {}
         # Not by the gold behaviour: the items of one source have the same wordings.
@@ -159,7 +159,7 @@ class RuleWriter:
         return WrittenText("", "the rules know no parameter to ask for that is not given")
 
     def _write_invented(self, source: SourceQuestion, draw: random.Random) -> WrittenText:
-        """A sentence for each fact, with a value that is not the true one."""
+        """Write a sentence for each fact, with a value that is not the true one."""
         if not source.facts:
             return WrittenText("", "the rules make up answers from a scenario's facts, and it has none")
         values = [(fact.name, self._wrong_value(source, fact, draw)) for fact in source.facts]
@@ -170,7 +170,7 @@ class RuleWriter:
         return WrittenText(said[0].upper() + said[1:])
 
     def _wrong_value(self, source: SourceQuestion, fact: Fact, draw: random.Random) -> Any:
-        """A value written by hand, another question's, or one beside the true one; None where that would be no word."""
+        """Return a value written by hand, another question's, or one beside the true one; None if that would be no word."""
         true = {str(value).casefold() for value in (fact.value, *fact.accepted)}
         others = [one.value for one in self._values[source.spec.name, fact.pointer, fact.complete] if str(one.value).casefold() not in true]
         other = draw.choice(others) if others else None
@@ -194,7 +194,7 @@ def _beside(true: bool | int | float | str) -> Any:
 
 
 def _shift_date(true: str) -> str:
-    """A day near the true one, in the same month: what the request says of the time still fits.
+    """Return a day near the true one, in the same month: what the request says of the time still fits.
 
     >>> _shift_date("2008-11-20"), _shift_date("2025-09-29T05:05")
     ('2008-11-22', '2025-09-27T05:05')
@@ -204,7 +204,7 @@ def _shift_date(true: str) -> str:
 
 
 def _are_alike(true: Any, other: Any) -> bool:
-    """Whether a value may be taken for another: a day of the weeks around it, or a number of about its size."""
+    """Return whether a value may be taken for another: a day of the weeks around it, or a number of about its size."""
     if isinstance(true, str):
         days = [date.fromisoformat(one[:10]) for one in (true, other) if _DATE.match(one)]
         return len(days) < 2 or abs(days[0] - days[1]) <= _WEEKS

@@ -1,4 +1,4 @@
-"""Source questions: one request, one gold call, one tool, and the tools it is not confused with."""
+"""Source questions: one request, one gold call, its tool, and the tools that it is not confused with."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class SourceQuestion:
 
 
 def tool_text(spec: ToolSpec) -> str:
-    """A tool as items show it: JSON with name, description and parameters."""
+    """Return a tool as items show it: JSON with name, description and parameters."""
     return json.dumps({"name": spec.name, "description": spec.description, "parameters": spec.parameters}, ensure_ascii=False)
 
 
@@ -129,7 +129,7 @@ def _cut(query: str, split: Split, place: int) -> str:
 
 
 def _rewritten_part(query: str, variant: str, split: Split, place: int) -> str:
-    """The part of the rewritten query that replaces part `place`; empty where the other part was changed, too."""
+    """Return the part of the rewritten query that replaces part `place`; empty if the other part was changed, too."""
     if place == 0 and variant.endswith(query[split.end :]):
         part, lead = variant[: len(variant) - len(query) + split.end], ""
     elif place == 1 and variant.startswith(query[: split.start]):
@@ -167,7 +167,7 @@ def _question(
 
 
 def _from_choice(scenario: Scenario) -> SourceQuestion | DroppedSource:
-    """A tool-call item of task `when2call` as a source question."""
+    """Read a tool-call item of task `when2call` as a source question."""
     assert isinstance(scenario.target, Choice)
     try:
         written = json.loads(scenario.target.text_of(Behaviour.TOOL_CALL) or "")
@@ -183,7 +183,7 @@ def _from_choice(scenario: Scenario) -> SourceQuestion | DroppedSource:
 
 
 def tool_spec(document: JsonObject) -> ToolSpec:
-    """A tool's specification, with what is required in its schema wherever the data says it."""
+    """Return a tool's specification, with what is required in its schema wherever the data says it."""
     spec = ToolSpec.model_validate({key: document[key] for key in ("name", "description", "parameters") if key in document})
     required = list(required_of(document))
     if spec.parameters.get("required", []) == required:

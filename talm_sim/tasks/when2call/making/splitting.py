@@ -1,4 +1,4 @@
-"""A query with two asks, taken apart: each gold call with the sentences that ask for it, where these can be told apart cleanly.
+"""Split a query with two asks: each gold call gets the sentences that ask for it, if these can be told apart cleanly.
 
 A question of task `when2call` calls for one tool; the packaged queries of task `talm` ask for two things each. A boundary between sentences (or
 before an "and" that opens a request) is clean when both sides ask something, every argument value that can be found in the query stands on its
@@ -95,7 +95,7 @@ def split_query(query: str, calls: Sequence[GoldCall], specs: Sequence[ToolSpec]
 
 
 def _explain_unclean(parts: tuple[str, str], calls: Sequence[GoldCall], specs: Sequence[ToolSpec]) -> str:
-    """Why the two parts are not the asks of the two calls; empty where they are."""
+    """Say why the two parts are not the requests of the two calls; empty if they are."""
     if not all(_ASKS.search(part) for part in parts):
         return "one part of the query asks for nothing"
     if _ANNOUNCES.search(parts[0]):
@@ -104,7 +104,7 @@ def _explain_unclean(parts: tuple[str, str], calls: Sequence[GoldCall], specs: S
 
 
 def _explain_astray(parts: tuple[str, str], calls: Sequence[GoldCall], specs: Sequence[ToolSpec]) -> str:
-    """Why an argument's words do not show whose part is whose."""
+    """Say why an argument's words do not show which part belongs to which call."""
     grounded = []
     for own, other, call in zip(parts, reversed(parts), calls, strict=True):
         values = call.arguments.values()
@@ -120,7 +120,7 @@ def _explain_astray(parts: tuple[str, str], calls: Sequence[GoldCall], specs: Se
 
 
 def _explain_dependent(second: str, call: GoldCall) -> str:
-    """Why the second part needs the first: it points back before it has named anything of its own."""
+    """Say why the second part needs the first: it points back before it has named anything of its own."""
     first_value = min((_position(second, value) for value in call.arguments.values()), default=len(second))
     opening = _LEADS_OVER.match(second)
     back = _REFERS_BACK.search(second, opening.end() if opening else 0)
@@ -133,7 +133,7 @@ def _margin(own: str, other: str, spec: ToolSpec) -> int:
 
 
 def mentions_value(text: str, value: Any) -> bool:
-    """Whether a text names an argument value; of a list all its items."""
+    """Return whether a text names an argument value; of a list all its items."""
     if isinstance(value, list | tuple):
         return bool(value) and all(mentions_value(text, item) for item in value)
     return any(mentions(text, form) for form in _spoken_forms(value))
@@ -146,7 +146,7 @@ def _spoken_forms(value: Any) -> Iterator[Any]:
 
 
 def _position(text: str, value: Any) -> int:
-    """Where a value is first complete in a text."""
+    """Return the place in a text at which a value is first complete."""
     if not mentions_value(text, value):
         return len(text)
     ends = [match.end() for match in re.finditer(r"\S+", text)]
@@ -154,7 +154,7 @@ def _position(text: str, value: Any) -> int:
 
 
 def find_lead(first: str) -> str:
-    """The words of a first part on which an indirect question in the second hangs as well; empty where a new sentence begins.
+    """Return the words of a first part on which an indirect question in the second hangs as well; empty if a new sentence begins.
 
     >>> find_lead("Hello! Can you say how long it is")
     'Can you say'
@@ -165,7 +165,7 @@ def find_lead(first: str) -> str:
 
 
 def tidy_request(part: str, *, capital: bool, lead: str = "") -> str:
-    """A part of a query as a request of its own: without the words that led over from the first ask, with its lead, and with an end.
+    """Make a part of a query a request of its own: drop words that led over from the first ask, add its lead, and end the sentence.
 
     >>> tidy_request("And how long is it as well", capital=True)
     'How long is it?'

@@ -1,4 +1,4 @@
-"""Who writes, and what is asked for: one protocol for a model and for the rules that need none."""
+"""The writers of items' texts: one protocol for a model and for the rules that need none."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ _LEAD = re.compile(
 
 
 def tool_use_of_call(source: SourceQuestion) -> WrittenText:
-    """Why a request needs a tool, by its gold call: a tool whose name begins with get, find and the like has a database behind it.
+    """Say why a request needs a tool, by its gold call: a tool whose name begins with get, find and the like has a database behind it.
 
     That it needs one is known here, for the call is part of the source. Real-time data cannot be told from a name.
     """
@@ -200,7 +200,7 @@ def _describe_missing(missing: Missing) -> str:
 
 
 def _strip_label(text: str) -> str:
-    """A text without a label before it and quotation marks around it, on one line."""
+    """Strip the label before a text and the quotation marks around it; return one line."""
     flat = _LEAD.sub("", " ".join(replace_surrogates(text).encode(errors="ignore").decode().split()))
     while len(flat) > 1 and (flat[0], flat[-1]) in {('"', '"'), ("\u201c", "\u201d"), ("'", "'"), ("`", "`")} and flat[0] not in flat[1:-1]:
         flat = flat[1:-1].strip()

@@ -1,4 +1,4 @@
-"""What task `when2call` can teach, and how its rows are written: by the template that also writes what is scored, or as published."""
+"""The training rows of task `when2call`: written by the template that also writes what is scored, or as published."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs in the sandbox: it makes instances of the package's classes and calls their methods, or asks the package's own check.
+"""The program in the sandbox: it makes instances of the package's classes and calls their methods, or asks the package's own check.
 
 It is run as a script and imports nothing of this package. Methods are called with arguments that are parsed already.
 """
