@@ -20,6 +20,7 @@ test: ## Run the tests (make test ARGS='tests/cli -x')
 
 lint: setup ## Check the style
 	@$(BIN)/ruff check .
+	@$(BIN)/lint-imports --no-cache
 
 types: setup ## Check the types
 	@$(BIN)/mypy

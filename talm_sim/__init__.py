@@ -89,8 +89,7 @@ if TYPE_CHECKING:
         Verdict as Verdict,
     )
 
-__version__ = "0.2.0"
-
+from talm_sim.version import __version__ as __version__
 
 _HOMES = {
     "talm_sim.agent.humans": "HumanReply Responder",

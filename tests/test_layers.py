@@ -1,4 +1,4 @@
-"""Dependencies point one way, files stay short, the command line starts light: read from the source, not from what happens to be imported."""
+"""No circles, short files, a light command line: read from the source. The order of rooms is import-linter's (pyproject.toml)."""
 
 from __future__ import annotations
 
@@ -17,25 +17,6 @@ from talm_sim.tasks.registry import TASKS, find_task
 
 PACKAGE = Path(talm_sim.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
-LAYERS = (
-    ("errors", "types", "schemas"),
-    ("foreign",),
-    ("common",),
-    ("config", "reasoning", "retrieval"),
-    ("models",),
-    ("recordings", "language"),
-    ("tools_env", "scenarios"),
-    ("agent", "judges", "training", "world"),
-    ("tasks",),
-    ("store",),
-    ("comparison",),
-    ("runs",),
-    ("exchange",),
-    ("cli",),
-    ("extend", "testing"),
-)
-"""From the lowest up, as docs/architecture.md draws them; rooms of one layer do not know each other."""
-LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 HEAVY = (
     "anthropic",
     "fastapi",
@@ -96,42 +77,7 @@ def _own_imports(path: Path) -> Iterator[tuple[int, str]]:
                 yield from ((node.lineno, name) for alias in node.names if (name := f"{node.module}.{alias.name}") in MODULES)
 
 
-def test_a_room_imports_only_what_lies_below_it() -> None:
-    wrong = [
-        f"{path}:{line}: {room} imports {other}"
-        for path in FILES
-        if (room := room_of(module_of(path))) not in {"", "__main__"}
-        for line, module in imports_of(path)
-        if (other := room_of(module)) not in {room, "__version__", "_hand_on"} and LEVEL[other] >= LEVEL[room]
-    ]
-    assert wrong == []
-
-
-def test_the_command_line_opens_no_database() -> None:
-    """What waits for a person, and every run, is read and written where its rules are kept."""
-    below = {
-        "sqlite3",
-        "talm_sim.store.files.database",
-        "talm_sim.store.files.stored_documents",
-        "talm_sim.store.files.writer",
-        "talm_sim.store.files.store",
-    }
-    looked_at = [path for path in FILES if room_of(module_of(path)) == "cli"]
-    named = {path: {name for node in ast.walk(tree_of(path)) for name in _imported(node)} for path in looked_at}
-    assert looked_at and {path: names & below for path, names in named.items() if names & below} == {}
-
-
-def _imported(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.Import):
-        yield from (alias.name for alias in node.names)
-    elif isinstance(node, ast.ImportFrom) and node.module:
-        yield node.module
-        yield from (f"{node.module}.{alias.name}" for alias in node.names)
-
-
-def test_every_room_has_a_layer_and_says_what_it_is() -> None:
-    rooms = {room_of(module_of(path)) for path in FILES}
-    assert rooms - {"", "__main__"} == set(LEVEL)
+def test_every_module_says_what_it_is() -> None:
     for path in FILES:
         assert ast.get_docstring(tree_of(path)), f"{path} has no docstring"
 

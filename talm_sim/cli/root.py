@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from talm_sim import __version__
 from talm_sim.cli.parsing.lazy import LazyGroup
+from talm_sim.version import __version__
 
 _AT = "talm_sim.cli.commands."
 

@@ -14,8 +14,8 @@ from talm_sim.cli.terminal.text import count, strip_control
 from talm_sim.config import RunConfig
 from talm_sim.runs.ablation.grid import cell_label, table_values
 from talm_sim.runs.ablation.grid_forecast import CellForecast, total_costs
-from talm_sim.runs.api import MANY
 from talm_sim.runs.forecast import Cost, Forecast, episodes_of, forecast
+from talm_sim.runs.plan import MANY
 from talm_sim.runs.prices import Price
 
 _EPOCHS = 20

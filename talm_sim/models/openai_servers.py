@@ -72,7 +72,7 @@ def open_compatible(request: ModelRequest) -> Model:
 def _service_variables(service: str) -> tuple[str, str]:
     """Return the names of the variables that hold a service's address and key.
 
-    >>> service_variables("my-server")
+    >>> _service_variables("my-server")
     ('MY_SERVER_BASE_URL', 'MY_SERVER_API_KEY')
     """
     prefix = re.sub(r"\W", "_", service).upper()

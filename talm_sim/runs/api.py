@@ -108,9 +108,7 @@ async def run_async(
     with in_python(), listening(on_event, progress) as listen:
         async with Shared() as shared:
             given = configure(config, options)
-            planned = plan(given, shared)
-            if not large:
-                planned.check_size()
+            planned = plan(given, shared, large=large)
             if planned.job.config.on is not None:
                 from talm_sim.runs.engines.driver import run_elsewhere  # not at the top: most runs are played here
 

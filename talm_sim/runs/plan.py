@@ -24,7 +24,7 @@ from talm_sim.tasks.keys import are_alike, differences, has_earlier_schedule, re
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import Episode, Scenario, Termination
 
-_MANY = 100_000
+MANY = 100_000
 """A run of more episodes than this needs an explicit confirmation."""
 
 
@@ -39,16 +39,16 @@ class Plan(NamedTuple):
         """Refuse a run of very many episodes, which is a slip more often than meant, before anything is made for each.
 
         Raises:
-            PrerequisiteError: It would have more than `_MANY`.
+            PrerequisiteError: It would have more than `MANY`.
         """
         config = self.job.config
         scenarios = self.scenarios if config.shard is None else scenarios_of_shard(self.scenarios, config.shard)
-        if (episodes := len(scenarios) * config.epochs) > _MANY:
+        if (episodes := len(scenarios) * config.epochs) > MANY:
             wanted = f"--epochs {config.epochs}: this would be a run of {episodes:,} episodes"
             raise PrerequisiteError(f"{wanted}; choose fewer, or in Python pass large=True.")
 
 
-def plan(job: Job[Any], shared: Shared) -> Plan:
+def plan(job: Job[Any], shared: Shared, *, large: bool = True) -> Plan:
     """Read the scenarios, decide every automatic value that needs no model, and see that the judges are there.
 
     Raises:
@@ -66,7 +66,10 @@ def plan(job: Job[Any], shared: Shared) -> Plan:
     _check_cassettes(job.config)
     without_tools = frozenset(first) - {scenario.group for scenario in scenarios if scenario.tools}
     job = settle_automatic(job, Recorded(shared.library(job.config.cassettes, job.task.recorded_in), first, known, without_tools))
-    return Plan(check_judges(job), scenarios)
+    planned = Plan(check_judges(job), scenarios)
+    if not large:
+        planned.check_size()
+    return planned
 
 
 def settle_automatic(job: Job[Any], recorded: Recorded) -> Job[Any]:

@@ -12,7 +12,6 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from talm_sim import __version__
 from talm_sim.cli.commands.models import describe_addresses, provider_records
 from talm_sim.cli.parsing.shared_arguments import json_option, plugin_option, print_json
 from talm_sim.cli.person.typed_lines import describe_terminal
@@ -22,6 +21,7 @@ from talm_sim.store.extensions import list_installed
 from talm_sim.tasks.registry import list_tasks
 from talm_sim.tools_env.sources.sandbox import explain_no_sandbox
 from talm_sim.tools_env.sources.sandbox_walls import network_files
+from talm_sim.version import __version__
 
 _REQUIRED = ("langgraph", "langgraph-checkpoint-sqlite", "langchain-core", "openai", "anthropic", "httpx2", "requests", "vcrpy", "fastapi")
 _OPTIONAL = {

@@ -12,7 +12,6 @@ from xml.etree import ElementTree as ET
 
 from rich.console import Console
 
-from talm_sim import __version__
 from talm_sim.cli.report.transcript import transcript
 from talm_sim.cli.terminal.text import clip, one_line, strip_control
 from talm_sim.comparison.bounded_gates import GateResult
@@ -20,6 +19,7 @@ from talm_sim.config import Scope
 from talm_sim.store.stored_run import StoredRun
 from talm_sim.store.tidy_tables import settings_of
 from talm_sim.types import Episode, Row, Scenario, Verdict
+from talm_sim.version import __version__
 
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 has no character for."""

@@ -9,7 +9,6 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from talm_sim import __version__
 from talm_sim.common.digests import derive_seed
 from talm_sim.config import Traffic
 from talm_sim.errors import PrerequisiteError
@@ -53,6 +52,7 @@ from talm_sim.types import (
     Usage,
     Verdict,
 )
+from talm_sim.version import __version__
 
 _SCOPE = "talm_sim"
 

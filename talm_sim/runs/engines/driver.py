@@ -12,7 +12,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
-from talm_sim import __version__
 from talm_sim.common.budgets import Budget, divide_budget, read_budget
 from talm_sim.config import RunConfig, Scope
 from talm_sim.errors import OutOfBudgetError, PrerequisiteError, line_to_copy
@@ -31,6 +30,7 @@ from talm_sim.tasks.acting.person_model import person_model
 from talm_sim.tasks.judge_names import judge_names
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import Scenario
+from talm_sim.version import __version__
 
 _LOOK_S: Final = 0.2
 _OF_COMMAND: Final = frozenset(

@@ -12,7 +12,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from talm_sim import __version__
 from talm_sim.common.budgets import write_budget
 from talm_sim.common.processes import hidden_name
 from talm_sim.config import RunConfig, Scope, Traffic, scope_of
@@ -24,6 +23,7 @@ from talm_sim.runs.events import BudgetSpent, EpisodeFinished, RunEvent, RunStar
 from talm_sim.store.files.lease import STALE_SECONDS
 from talm_sim.store.kept_shards import COUNT, MARKER
 from talm_sim.store.stored_run import StoredRun
+from talm_sim.version import __version__
 
 _LOOK_S: Final = 1.0
 _EVERY_S: Final = 1.0
