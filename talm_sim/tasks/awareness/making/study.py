@@ -26,6 +26,7 @@ from talm_sim.tasks.awareness.making.apibank_apis import to_api_object
 from talm_sim.tasks.awareness.making.loaded import LoadedSource, SourceProblem, complete_scenario, fault_in
 from talm_sim.tasks.awareness.making.toolbench import api_spec, callable_names
 from talm_sim.types import GoldCall, JsonObject, Missing, MissingKind, Scenario, Source, YesNo
+from talm_sim.types.base import canonical_form
 
 STUDY_URL = "https://huggingface.co/datasets/ddehun/ICT"
 _GROUPS = {"api": "replaced", "utterance": "removed"}
@@ -93,7 +94,7 @@ def _told_apart(one: Scenario, file: Path, originals: Mapping[Path, Scenario]) -
         return one
     if file not in originals:
         raise ValueError(f"'{one.base}' has different originals in other files, and none in this one; add its original to this file.")
-    base = f"{one.base}.{digest(originals[file].model_dump(mode='json'), 8)}"
+    base = f"{one.base}.{digest(canonical_form(originals[file]), 8)}"
     if one.group == "complete":
         return one.model_copy(update={"id": base})
     return one.model_copy(update={"id": f"{base}.{one.group}", "source": one.source.model_copy(update={"base": base})})

@@ -13,6 +13,7 @@ from talm_sim.scenarios.making.outcome import DroppedSource
 from talm_sim.scenarios.turns import fault_in_question
 from talm_sim.tasks.when2call.making.splitting import Split, find_lead, split_query, tidy_request
 from talm_sim.types import Behaviour, Choice, Fact, Facts, GoldCall, JsonObject, Missing, Scenario, ToolSpec
+from talm_sim.types.base import canonical_form
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +59,7 @@ class SourceQuestion:
         tools = [tool_text(spec) for spec in (self.spec, *self.others)]
         facts = [fact.model_dump(mode="json") for fact in self.facts]
         removed = self.removal.question if self.removal else ""
-        return digest(
-            [self.id, self.question, self.call.model_dump(mode="json"), tools, facts, removed, missing, self.licence, self.origin, self.turn]
-        )
+        return digest([self.id, self.question, canonical_form(self.call), tools, facts, removed, missing, self.licence, self.origin, self.turn])
 
 
 def tool_text(spec: ToolSpec) -> str:
