@@ -119,7 +119,7 @@ def _scenario(row: Any) -> Scenario:
     group = _group_of(row) if changed else "complete"
     shown, call = _tools(str(row["api_list"]), "api_list"), _call(str(row["answer"]))
     # A changed list may lack what the answer calls.
-    relevant = _named_apis(str(row["answer"]), shown) or ([call.tool] if call else [])
+    relevant = _named_apis(str(row["answer"]), shown) or ([call.name] if call else [])
     if not relevant:
         raise ValueError("answer: names no API of api_list; name the one that serves the request.")
     if group == "replaced":
@@ -196,7 +196,7 @@ def _call(text: str) -> GoldCall | None:
         node = ast.parse(text.strip().strip("[]"), mode="eval").body
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             arguments = {one.arg: ast.literal_eval(one.value) for one in node.keywords if one.arg}
-            return GoldCall(tool=node.func.id, arguments=arguments)
+            return GoldCall(name=node.func.id, arguments=arguments)
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
         return None
     return None
@@ -211,7 +211,7 @@ def _messages(conversation: str) -> list[dict[str, Any]]:
         request = _REQUEST.fullmatch(text.strip()) if speaker == "API-Request" else None
         call = _call(request["call"]) if request else None
         if request and call:
-            made = {"id": f"call_{number}", "name": call.tool, "arguments": call.arguments}
+            made = {"id": f"call_{number}", "name": call.name, "arguments": call.arguments}
             messages.append({"role": "assistant", "content": "", "tool_calls": [made]})
             messages.append({"role": "tool", "content": request["result"], "tool_call_id": made["id"]})
         else:
