@@ -67,12 +67,12 @@ def _resolve_pointer(result: Any, pointer: str) -> Any:
 
 def _derive(base: str, seed: _Seed, specs: Mapping[str, ToolSpec], call: CallTool) -> list[Scenario]:
     """Return the perfect scenario of a seed and its three variants."""
-    gold = tuple(GoldCall(tool=one.tool, arguments=one.arguments) for one in seed.calls)
-    tools = tuple(dict.fromkeys(one.tool for one in gold))
+    gold = tuple(GoldCall(name=one.name, arguments=one.arguments) for one in seed.calls)
+    tools = tuple(dict.fromkeys(one.name for one in gold))
     for tool in tools:
         if tool not in specs:
             raise LookupError(f"there is no tool '{tool}'.")
-    results = [call(one.tool, one.arguments) for one in gold]
+    results = [call(one.name, one.arguments) for one in gold]
     facts = tuple(
         Fact(name=fact.name, value=_resolve_pointer(results[fact.call], fact.pointer), **fact.model_dump(exclude={"name"}))
         for fact in seed.facts
@@ -123,7 +123,7 @@ def _unavailable(perfect: Scenario, seed: _Seed, facts: tuple[Fact, ...], specs:
     if not replaceable and answer is not None:
         raise ValueError(f"unavailable: '{tool}' is not human-replaceable: no person could give that answer.")
     missing = Missing(kind=MissingKind.TOOL, name=tool, human_answer=_fill_facts(answer, facts) if answer else None)
-    left = {index: place for place, index in enumerate(i for i, one in enumerate(perfect.gold_calls) if one.tool != tool)}
+    left = {index: place for place, index in enumerate(i for i, one in enumerate(perfect.gold_calls) if one.name != tool)}
     return _variant(
         perfect,
         "replaceable" if replaceable else "non-replaceable",
@@ -165,7 +165,7 @@ class _Strict(BaseModel):
 class SeedCall(_Strict):
     """One gold call."""
 
-    tool: str
+    name: str
     arguments: dict[str, Any] = {}
 
 
@@ -238,13 +238,13 @@ class _Seed(_Strict):
         for fact in self.facts:
             if fact.call >= len(self.calls):
                 raise ValueError(f"fact '{fact.name}': there is no call {fact.call}.")
-        without = [call.tool for index, call in enumerate(self.calls) if index not in {fact.call for fact in self.facts}]
+        without = [call.name for index, call in enumerate(self.calls) if index not in {fact.call for fact in self.facts}]
         if without:
             raise ValueError(f"call '{without[0]}' gives no fact.")
         for name, gap in self._gaps():
             if gap.call >= len(self.calls) or gap.argument not in self.calls[gap.call].arguments:
                 raise ValueError(f"{name}: call {gap.call} has no argument '{gap.argument}'.")
-        if self.unavailable.tool not in {call.tool for call in self.calls}:
+        if self.unavailable.tool not in {call.name for call in self.calls}:
             raise ValueError(f"unavailable: no call uses the tool '{self.unavailable.tool}'.")
         return self
 

@@ -20,6 +20,7 @@ from typing import Any
 from talm_sim.common.digests import digest
 from talm_sim.tasks import find_task
 from talm_sim.types import Scenario
+from talm_sim.types.base import canonical_form
 
 VERDICTS = Path(__file__).resolve().parent.parent / "seeds" / "verdicts"
 DRAWN = 150
@@ -35,7 +36,7 @@ def draw(task: str) -> list[Scenario]:
 
 def digest_of(item: Scenario) -> str:
     """Equal items have equal digests."""
-    return digest(item.model_dump(mode="json"))
+    return digest(canonical_form(item))
 
 
 def verdicts(task: str) -> list[dict[str, Any]]:

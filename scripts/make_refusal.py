@@ -109,13 +109,13 @@ def check(perfect: Sequence[Scenario], seeds: Mapping[str, Any], specs: Mapping[
     for scenario in perfect:
         for number, gold in enumerate(scenario.gold_calls):
             facts = [fact for fact in scenario.target.required if fact.call == number] if isinstance(scenario.target, Facts) else []
-            for arguments in _one_changed(scenario, gold, seeds, specs[gold.tool]):
+            for arguments in _one_changed(scenario, gold, seeds, specs[gold.name]):
                 try:
-                    result = json.dumps(call(gold.tool, arguments), ensure_ascii=False)
+                    result = json.dumps(call(gold.name, arguments), ensure_ascii=False)
                 except ToolError as err:
                     result = str(err)
                 problems += [
-                    f"{scenario.id}: {gold.tool}({json.dumps(arguments, ensure_ascii=False)}): no {fact.name} {fact.value} in {result[:200]}"
+                    f"{scenario.id}: {gold.name}({json.dumps(arguments, ensure_ascii=False)}): no {fact.name} {fact.value} in {result[:200]}"
                     for fact in facts
                     if json.dumps(fact.value, ensure_ascii=False) not in result
                 ]
@@ -154,7 +154,7 @@ def _without_calls(scenario: Scenario) -> tuple[Turn, ...]:
 
 
 def _needed(perfect: Scenario) -> list[str]:
-    return list(dict.fromkeys(call.tool for call in perfect.gold_calls))
+    return list(dict.fromkeys(call.name for call in perfect.gold_calls))
 
 
 def _other(name: str, seeds: Mapping[str, Any]) -> str:
@@ -180,7 +180,7 @@ def _text(spec: ToolSpec) -> str:
 
 
 def _accepted_calls(scenario: Scenario, seeds: Mapping[str, Any], specs: Mapping[str, ToolSpec]) -> tuple[AcceptedCall, ...]:
-    return tuple(AcceptedCall(name=call.tool, arguments=_accepted(scenario, call, seeds, specs[call.tool])) for call in scenario.gold_calls)
+    return tuple(AcceptedCall(name=call.name, arguments=_accepted(scenario, call, seeds, specs[call.name])) for call in scenario.gold_calls)
 
 
 def _accepted(scenario: Scenario, gold: GoldCall, seeds: Mapping[str, Any], spec: ToolSpec) -> dict[str, tuple[Any, ...]]:
@@ -188,7 +188,7 @@ def _accepted(scenario: Scenario, gold: GoldCall, seeds: Mapping[str, Any], spec
     accepted: dict[str, tuple[Any, ...]] = {}
     for name, schema in spec.parameters["properties"].items():
         values = [gold.arguments[name]] if name in gold.arguments else []
-        values += seeds["optional"].get(scenario.id, {}).get(gold.tool, {}).get(name, [])
+        values += seeds["optional"].get(scenario.id, {}).get(gold.name, {}).get(name, [])
         values += [schema["default"]] if name not in gold.arguments and "default" in schema else []
         also = seeds["also"].get(name, {})
         values += [other for value in values[:1] if isinstance(value, str) for other in also.get(value, [])]
@@ -201,7 +201,7 @@ def _accepted(scenario: Scenario, gold: GoldCall, seeds: Mapping[str, Any], spec
 def _either_way(scenario: Scenario, gold: GoldCall, seeds: Mapping[str, Any]) -> dict[str, Any]:
     """Return the two arguments that may change places, each with the other's value."""
     found = seeds["either_way"]
-    names = found.get(gold.tool) or found.get(f"{scenario.id}.{gold.tool}") or ()
+    names = found.get(gold.name) or found.get(f"{scenario.id}.{gold.name}") or ()
     return dict(zip(names, (gold.arguments[name] for name in reversed(names)), strict=True))
 
 

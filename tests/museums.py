@@ -151,7 +151,7 @@ def write_scenarios(file: Path, *, facts: bool = True) -> Path:
     lines = []
     for museum, price in PRICES.items():
         said = {"role": "user", "content": f"What does a ticket to the {museum} cost?"}
-        gold = {"tool": "ticket_price", "arguments": {"museum": museum}}
+        gold = {"name": "ticket_price", "arguments": {"museum": museum}}
         fact = {"name": "price", "value": price, "unit": "EUR", "call": 0, "pointer": "/price"}
         line = {"id": museum.lower(), "group": "perfect", "turns": [{"messages": [said], "gold_calls": [gold]}]}
         lines.append({**line, "tools": ["ticket_price", "price_list"], "target": {"type": "facts", "required": [fact]} if facts else None})

@@ -431,7 +431,7 @@ def test_a_tool_source_is_one_file_and_its_recording_plays_without_it(beside: Be
         "turns": [
             {
                 "messages": [{"role": "user", "content": "Greet Ada."}],
-                "gold_calls": [{"tool": "hello", "arguments": {"name": "Ada"}}],
+                "gold_calls": [{"name": "hello", "arguments": {"name": "Ada"}}],
             }
         ],
         "tools": ["hello"],

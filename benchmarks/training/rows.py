@@ -136,12 +136,12 @@ def _sources() -> Iterator[SourceQuestion]:
     for scenario in find_task("talm").read(("perfect",)):
         facts = scenario.target.required if isinstance(scenario.target, Facts) else ()
         for place, call in enumerate(scenario.gold_calls):
-            key = json.dumps([call.tool, call.arguments], sort_keys=True)
+            key = json.dumps([call.name, call.arguments], sort_keys=True)
             told = tuple(fact for fact in facts if fact.call == place)
-            if call.tool in WITHOUT_A_TOOL or key in seen or not told or not all(map(_is_plain, call.arguments.values())):
+            if call.name in WITHOUT_A_TOOL or key in seen or not told or not all(map(_is_plain, call.arguments.values())):
                 continue
             seen.add(key)
-            yield SourceQuestion(f"{scenario.id}.{place + 1}", "", call, specs[call.tool], facts=told, licence=scenario.source.licence)
+            yield SourceQuestion(f"{scenario.id}.{place + 1}", "", call, specs[call.name], facts=told, licence=scenario.source.licence)
 
 
 def _is_plain(value: Any) -> bool:

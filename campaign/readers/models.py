@@ -64,7 +64,7 @@ def _form(text: str) -> None:
 
 
 _BOOKING: Final = Scenario(
-    id="s", group="perfect", turns=(Turn(messages=(), gold_calls=(GoldCall(tool="f", arguments={"city": "Oslo", "n": 3}),)),)
+    id="s", group="perfect", turns=(Turn(messages=(), gold_calls=(GoldCall(name="f", arguments={"city": "Oslo", "n": 3}),)),)
 )
 _HITL: Final = {
     "action_requests": [{"name": "f", "args": {"TEXT": "TEXT"}, "description": "TEXT"}],

@@ -30,7 +30,7 @@ _TOOL: Final = StandIn("f", "", {}, {"type": "object", "properties": {"a": {"typ
 
 
 def _item(question: str = "How much are 250 dollars in francs?", gold: Behaviour = Behaviour.REQUEST_FOR_INFO) -> Item:
-    call = GoldCall(tool="convert_money", arguments={"amount": 250, "to_currency": "francs", "day": "2024-05-05"})
+    call = GoldCall(name="convert_money", arguments={"amount": 250, "to_currency": "francs", "day": "2024-05-05"})
     source = SourceQuestion("a", "How much are 250 dollars in francs?", call, SPEC)
     return Item(source, gold, question, ASKED)
 
@@ -61,7 +61,7 @@ def _changed(text: str) -> None:
 
 
 def _split_query(text: str) -> None:
-    calls = (GoldCall(tool="a", arguments={"city": "Hanoi"}), GoldCall(tool="b", arguments={"n": 12}))
+    calls = (GoldCall(name="a", arguments={"city": "Hanoi"}), GoldCall(name="b", arguments={"n": 12}))
     specs = (ToolSpec(name="a", description="Weather."), ToolSpec(name="b", description="Money."))
     splitting.split_query(f"What is it in Hanoi? {text} How much is 12?", calls, specs)
     splitting.split_query(f"What is it in Hanoi? {text[:1_900]} How much is 12?", calls, specs)

@@ -33,7 +33,7 @@ def decide_by_scenario(request: PersonRequest, scenario: Scenario) -> Decision:
     """Return what a person decides who knows the scenario and nothing else; it is always a decision that the request allows.
 
     >>> from talm_sim.types import Turn
-    >>> gold = GoldCall(tool="airport_info", arguments={"iata": "HAN"})
+    >>> gold = GoldCall(name="airport_info", arguments={"iata": "HAN"})
     >>> scenario = Scenario(id="a", group="b", turns=(Turn(messages=(), gold_calls=(gold,)),))
     >>> decide_by_scenario(Approval(name="airport_info", arguments={"iata": "han"}), scenario).text
     'approve'
@@ -117,7 +117,7 @@ def _decide_call(asked: Approval, scenario: Scenario) -> Decision:
 def _meant(asked: Approval, scenario: Scenario) -> tuple[GoldCall | None, _Verdict]:
     """Return the gold call that a call is meant for, and whether it is that call; None where there is no such call, or several are as near."""
     others = (call for calls in scenario.alternatives.values() for call in calls)
-    known = [call for call in (*scenario.gold_calls, *others) if call.tool == asked.name]
+    known = [call for call in (*scenario.gold_calls, *others) if call.name == asked.name]
     far = [(_differing(call, asked.arguments), call) for call in known]
     if any(not differing for differing, _ in far):
         return None, "right"

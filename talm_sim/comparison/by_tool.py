@@ -109,7 +109,7 @@ def tool_table(run: StoredRun) -> ToolTable:
             counted += 1
             without_gold += not calls.wanted
             _count(found, calls, episode, scenario)
-            invented.update(call.tool for call in calls.made if not call.exists)
+            invented.update(call.name for call in calls.made if not call.exists)
         if not counted and any(episode.termination.completed for episode in run.episodes()):
             raise PrerequisiteError(f"{run.path}: task {job.task.name} does not say which tools its episodes call, so --by-tool has no table.")
     summaries = [one.summary(name, with_gold=counted > without_gold) for name, one in sorted(found.items())]
@@ -125,12 +125,12 @@ def _count(found: dict[str, _Tool], calls: EpisodeCalls, episode: Episode, scena
         return one
 
     for gold in calls.outcomes():
-        one = add(gold.tool, called=gold.called, replaced=bool(gold.instead), arguments=gold.right if gold.called else None)
+        one = add(gold.name, called=gold.called, replaced=bool(gold.instead), arguments=gold.right if gold.called else None)
         if not gold.called:
             one.instead[gold.instead or NOTHING] += 1
     for call in calls.made:
         if call.exists:
-            add(call.tool, call=True, failed=call.failed)
+            add(call.name, call=True, failed=call.failed)
 
 
 def _most_first(counts: Counter[str]) -> dict[str, int]:

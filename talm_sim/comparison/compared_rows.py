@@ -20,6 +20,7 @@ from talm_sim.errors import NotComparableError, PrerequisiteError, did_you_mean,
 from talm_sim.store.stored_run import StoredRun, load_run
 from talm_sim.tasks.reasoning import WORDED
 from talm_sim.types import Episode, FrozenModel, Measure, Row, Scenario, Summary, Usage
+from talm_sim.types.base import canonical_form
 
 FORMAT = 2
 """The number is raised whenever a baseline is read in another way."""
@@ -241,12 +242,12 @@ def find_side(text: str | Path | StoredRun, run_dir: Path = Path("runs")) -> tup
 
 def text_digest(scenario: Scenario) -> str:
     """Return a digest of what a scenario asks and accepts: scenarios of one id are the same only where it is equal."""
-    return digest(scenario.model_dump(mode="json", exclude={"perturbations", "source"}), 16)
+    return digest(canonical_form(scenario, "perturbations", "source"), 16)
 
 
 def kept_digest(scenario: Scenario) -> str:
     """Return a digest of what a translation keeps: everything but its id, its language and what the user says."""
-    kept = scenario.model_dump(mode="json", exclude={"id", "language", "perturbations", "source"})
+    kept = canonical_form(scenario, "id", "language", "perturbations", "source")
     for message in (message for turn in kept["turns"] for message in turn["messages"]):
         message["content"] = "" if message["role"] == "user" else message["content"]
     found = kept["missing"]

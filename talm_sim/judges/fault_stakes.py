@@ -92,7 +92,7 @@ def _of_calls(scenario: Scenario, required: Sequence[Fact], hits: Sequence[_Hit]
     struck = {index for index in range(len(gold)) if any(is_gold_call(scenario, index, event) for event, _ in hits)}
     # Calls that mean no gold call are tries at those of the same tool.
     tried = {event.name for event, _ in hits if not any(is_gold_call(scenario, index, event) for index in range(len(gold)))}
-    struck |= {index for index, call in enumerate(gold) if call.tool in tried}
+    struck |= {index for index, call in enumerate(gold) if call.name in tried}
     for fact in required:
         injected = tuple(_injected(fact, hits, gold))
         rests = fact.call is not None and fact.call in struck and not _is_untouched(fact, hits, gold)
@@ -102,7 +102,7 @@ def _of_calls(scenario: Scenario, required: Sequence[Fact], hits: Sequence[_Hit]
 
 def _is_untouched(fact: Fact, hits: Sequence[_Hit], gold: Sequence[Any]) -> bool:
     """Return whether each damaged answer that the fact is read from still has its value in its place."""
-    own = [log for event, log in hits if fact.call is not None and fact.call < len(gold) and gold[fact.call].tool == event.name]
+    own = [log for event, log in hits if fact.call is not None and fact.call < len(gold) and gold[fact.call].name == event.name]
     read = [value_at(read_json(log.injected), fact.pointer) if log.replaced is not None and fact.pointer else None for log in own]
     return bool(read) and all(_is_value(value) and _is_same(value, fact) and type(value) is type(fact.value) for value in read)
 
@@ -113,7 +113,7 @@ def _injected(fact: Fact, hits: Sequence[_Hit], gold: Sequence[Any]) -> Iterator
         given, clean = read_json(log.injected), read_json(log.replaced)
         if given is None or log.replaced is None:
             continue
-        own = fact.call is not None and fact.call < len(gold) and gold[fact.call].tool == event.name
+        own = fact.call is not None and fact.call < len(gold) and gold[fact.call].name == event.name
         value = value_at(given, fact.pointer) if own and fact.pointer else None
         if value is None and not own:  # an answer that contradicts another tool's
             key = fact.pointer.rsplit("/", 1)[-1]
@@ -128,7 +128,7 @@ def _of_tools(scenario: Scenario, required: Sequence[Fact], log: PerturbationLog
     tools, gold = set(_tools_of(log, scenario)), scenario.gold_calls
     lost = any(one.kind is MissingKind.TOOL and one.name in tools for one in scenario.missing)
     for fact in required:
-        rests = lost if fact.call is None else fact.call < len(gold) and gold[fact.call].tool in tools
+        rests = lost if fact.call is None else fact.call < len(gold) and gold[fact.call].name in tools
         if rests or _family(log) == "model":
             yield Stake(fact)
 

@@ -174,7 +174,7 @@ class _Answer:
         gold = self._scenario.gold_calls
         tools = {event.name for event in self._episode.tool_events if any(log.seen for log in event.perturbations)} - {*stakes.tools}
         facts = self._scenario.target.required if isinstance(self._scenario.target, Facts) else ()
-        return [*tools, *(fact.name for fact in facts if fact.call is not None and fact.call < len(gold) and gold[fact.call].tool in tools)]
+        return [*tools, *(fact.name for fact in facts if fact.call is not None and fact.call < len(gold) and gold[fact.call].name in tools)]
 
     @cached_property
     def _known(self) -> str:

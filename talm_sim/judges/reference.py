@@ -62,7 +62,7 @@ def is_gold_call(scenario: Scenario, index: int, event: ToolEvent) -> bool:
         event: The call that was made.
     """
     gold = scenario.gold_calls[index]
-    if event.name != gold.tool:
+    if event.name != gold.name:
         return False
     others = {name for name, value in gold.arguments.items() if name not in event.arguments or not same_value(value, event.arguments[name])}
     if not others:
@@ -90,4 +90,4 @@ def _explain_failed_call(tried: Sequence[ToolEvent]) -> str:
 
 
 def _format_call(call: GoldCall) -> str:
-    return f"{call.tool}({', '.join(f'{name}={value!r}' for name, value in call.arguments.items())})"
+    return f"{call.name}({', '.join(f'{name}={value!r}' for name, value in call.arguments.items())})"

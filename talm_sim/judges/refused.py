@@ -134,8 +134,8 @@ class _Reading:
         self._episode = episode
         self._tools = tools
         self._acts = [*_acts_of(episode)]
-        gold = {call.tool for call in scenario.gold_calls}
-        self._equal = {tool: {call.tool for call in calls} - gold for tool, calls in scenario.alternatives.items()}
+        gold = {call.name for call in scenario.gold_calls}
+        self._equal = {tool: {call.name for call in calls} - gold for tool, calls in scenario.alternatives.items()}
 
     def judge(self, refusal: HumanEvent) -> Reaction:
         """Label a refusal by what was done in later turns: calls of the same turn were made before anybody said no."""

@@ -85,7 +85,7 @@ def describe_missing(scenario: Scenario, missing: Missing, specs: Mapping[str, T
     """Return what the tool specifications say of a missing tool or argument of the scenario; empty where they say nothing."""
     if missing.kind is MissingKind.TOOL:
         return specs[missing.name].description if missing.name in specs else ""
-    called = (specs[call.tool].parameters["properties"] for call in scenario.gold_calls if call.tool in specs)
+    called = (specs[call.name].parameters["properties"] for call in scenario.gold_calls if call.name in specs)
     return next((str(properties[missing.name].get("description", "")) for properties in called if missing.name in properties), "")
 
 
@@ -93,8 +93,8 @@ def replaceable_tools(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> list
     """Return the tools of the gold calls that a person can replace, as if each were missing, with what a person would say in its place."""
     facts = scenario.target.required if isinstance(scenario.target, Facts) else ()
     found = []
-    for tool in dict.fromkeys(call.tool for call in scenario.gold_calls):
-        calls = [index for index, call in enumerate(scenario.gold_calls) if call.tool == tool]
+    for tool in dict.fromkeys(call.name for call in scenario.gold_calls):
+        calls = [index for index, call in enumerate(scenario.gold_calls) if call.name == tool]
         said = [f"The {' '.join(fact.name.split('_'))} is {_write_value(fact.value)}." for fact in facts if fact.call in calls]
         if said and tool in specs and specs[tool].human_replaceable:
             found.append(Missing(kind=MissingKind.TOOL, name=tool, human_answer=" ".join(said)))

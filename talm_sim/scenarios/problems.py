@@ -33,5 +33,5 @@ def lacking_tools(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec]) 
             if name not in specs:
                 yield Problem(scenario.id, f"there is no tool '{name}'", "correct the name or add the tool")
         for call in scenario.gold_calls:
-            if call.tool not in scenario.tools:
-                yield Problem(scenario.id, f"gold call '{call.tool}' is not among its tools", "add it to `tools`")
+            if call.name not in scenario.tools:
+                yield Problem(scenario.id, f"gold call '{call.name}' is not among its tools", "add it to `tools`")

@@ -23,7 +23,8 @@ def scenario_schema(task: str, groups: Sequence[str], target: str = "", *, needs
     """Return the JSON Schema (2020-12) of one scenario of a task.
 
     Whatever the reader refuses because of a key, a type or a value's form, the schema refuses, too. It is stricter where the reader
-    converts a value, for example `"1"` to a number. What depends on several fields together is for `talm-sim scenarios check`.
+    converts a value, for example `"1"` to a number, or knows an earlier key. What depends on several fields together is for
+    `talm-sim scenarios check`.
 
     Args:
         task: The task's name.

@@ -363,6 +363,6 @@ def _whose(job: Job[Any]) -> str:
 
 def tools_of(scenarios: Sequence[Scenario], environment: Environment) -> list[ToolSpec]:
     """Return the environment's tools that `scenarios` name, missing ones included."""
-    named = {name for scenario in scenarios for name in (*scenario.tools, *(call.tool for call in scenario.gold_calls))}
+    named = {name for scenario in scenarios for name in (*scenario.tools, *(call.name for call in scenario.gold_calls))}
     named |= {one.name for scenario in scenarios for one in scenario.missing}
     return [spec for name, spec in sorted(environment.specs.items()) if name in named]

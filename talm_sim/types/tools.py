@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AliasChoices, Field, model_validator
 
 from talm_sim.types.base import FrozenModel, JsonObject
 
@@ -98,7 +98,8 @@ class UnparsableCall(FrozenModel):
 class GoldCall(FrozenModel):
     """A call a correct solution makes."""
 
-    tool: str
+    name: str = Field(validation_alias=AliasChoices("name", "tool"), serialization_alias="tool")
+    """The tool's name. Files of before say `tool`, which is still read."""
     arguments: JsonObject = Field(default_factory=dict)
     result: str | None = Field(default=None, exclude_if=lambda result: result is None)
     """What it returned where the scenario comes from, as text; None where that is not known."""

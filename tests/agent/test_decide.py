@@ -17,8 +17,8 @@ def scenario(*gold: GoldCall, **more: Any) -> Scenario:
 
 
 BOOKING = scenario(
-    GoldCall(tool="airport_info", arguments={"iata": "HAN"}),
-    GoldCall(tool="book", arguments={"startDate": "2025-01-06", "nights": 3}),
+    GoldCall(name="airport_info", arguments={"iata": "HAN"}),
+    GoldCall(name="book", arguments={"startDate": "2025-01-06", "nights": 3}),
 )
 
 
@@ -43,13 +43,13 @@ def test_a_call_is_approved_corrected_or_rejected_as_the_gold_calls_say(asked: A
 
 
 def test_a_call_that_two_gold_calls_are_as_near_to_is_rejected_and_one_that_is_nearer_to_one_corrected() -> None:
-    two = scenario(GoldCall(tool="fly", arguments={"a": "HAN", "b": "SGN"}), GoldCall(tool="fly", arguments={"a": "DAD", "b": "HUI"}))
+    two = scenario(GoldCall(name="fly", arguments={"a": "HAN", "b": "SGN"}), GoldCall(name="fly", arguments={"a": "DAD", "b": "HUI"}))
     assert decide_by_scenario(Approval(name="fly", arguments={"a": "X", "b": "Y"}), two).action == "reject"
     assert decide_by_scenario(Approval(name="fly", arguments={"a": "DAD", "b": "Y"}), two).arguments == {"a": "DAD", "b": "HUI"}
 
 
 def test_another_call_with_the_same_facts_is_right() -> None:
-    with_other = BOOKING.model_copy(update={"alternatives": {"airport_info": (GoldCall(tool="find_airport", arguments={"name": "Noi Bai"}),)}})
+    with_other = BOOKING.model_copy(update={"alternatives": {"airport_info": (GoldCall(name="find_airport", arguments={"name": "Noi Bai"}),)}})
     assert decide_by_scenario(Approval(name="find_airport", arguments={"name": "noi bai"}), with_other).action == "approve"
     assert decide_by_scenario(Approval(name="find_airport", arguments={"name": "noi bai"}), BOOKING).action == "reject"
 
@@ -87,7 +87,7 @@ def test_a_form_that_needs_what_nobody_knows_is_declined(fields: dict[str, Any])
 
 
 def test_a_name_with_two_values_is_not_known() -> None:
-    two = scenario(GoldCall(tool="a", arguments={"iata": "HAN"}), GoldCall(tool="a", arguments={"iata": "SGN"}))
+    two = scenario(GoldCall(name="a", arguments={"iata": "HAN"}), GoldCall(name="a", arguments={"iata": "SGN"}))
     assert decide_by_scenario(Form(message="m", fields={"type": "object", "properties": {"iata": {"type": "string"}}}), two).action == "decline"
 
 

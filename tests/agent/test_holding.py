@@ -41,7 +41,7 @@ SCENARIO = Scenario(
     turns=(
         Turn(
             messages=({"role": "user", "content": "Book me a seat."},),
-            gold_calls=(GoldCall(tool="book", arguments={"flight": "VN1", "seat": "12A"}),),
+            gold_calls=(GoldCall(name="book", arguments={"flight": "VN1", "seat": "12A"}),),
         ),
     ),
     tools=("book", "look"),

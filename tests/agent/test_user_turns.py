@@ -52,7 +52,7 @@ BEFORE: tuple[dict[str, Any], ...] = (
 )
 FIRST: tuple[dict[str, Any], ...] = ({"role": "user", "content": "And HAN?"},)
 LAST: tuple[dict[str, Any], ...] = ({"role": "system", "content": "Be brief."}, {"role": "user", "content": "And LHR?"})
-GOLD = tuple(GoldCall(tool="airport_info", arguments={"code": code}) for code in ("HAN", "LHR"))
+GOLD = tuple(GoldCall(name="airport_info", arguments={"code": code}) for code in ("HAN", "LHR"))
 FACTS = tuple(
     Fact(name=f"path_{gold.arguments['code']}", value=f"http://tools.invalid/t/{gold.arguments['code']}", call=place, pointer="/path")
     for place, gold in enumerate(GOLD)

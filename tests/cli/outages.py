@@ -135,7 +135,7 @@ def options(directory: Path, number: int) -> list[str]:
 
 
 def _scenario(name: str, query: str, number: int) -> Scenario:
-    call = GoldCall(tool=LATITUDE.name, arguments={"town": name})
+    call = GoldCall(name=LATITUDE.name, arguments={"town": name})
     fact = Fact(name="latitude", value=number, call=0, pointer="/latitude")
     return Scenario(
         id=name,

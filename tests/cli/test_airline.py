@@ -65,7 +65,7 @@ GIVEN_AWAY = {
     "turns": [
         {
             "messages": [{"role": "user", "content": "Cancel a booking by its reference. What is the refund?"}],
-            "gold_calls": [{"tool": "cancel_booking", "arguments": {"reference": "QX7K2P"}}],
+            "gold_calls": [{"name": "cancel_booking", "arguments": {"reference": "QX7K2P"}}],
         }
     ],
     "tools": ["search_flights", "get_booking", "cancel_booking"],
@@ -149,7 +149,7 @@ def test_most_scenarios_of_the_built_in_tools_are_kept_and_none_is_given_away(ca
     assert len(lacking) == kept
     for line in lacking:
         name, value = line["missing"]["name"], line["missing"]["value"]
-        if "enum" in specs[line["turns"][0]["gold_calls"][0]["tool"]].parameters["properties"][name]:
+        if "enum" in specs[line["turns"][0]["gold_calls"][0]["name"]].parameters["properties"][name]:
             continue  # of a list it can be guessed, and the odds are said
         shown = " ".join(told[tool] for tool in line["tools"]) + line["turns"][0]["messages"][0]["content"]
         assert not re.search(rf"(?<![^\W_])(?<!\d\.){re.escape(str(value))}(?![^\W_])", shown, re.IGNORECASE), line["id"]

@@ -56,7 +56,7 @@ def hall(tmp_path: Path, nothing_given: None) -> Iterator[None]:
 
 def scenario(name: str) -> str:
     """One that books, and then asks about what it has booked: it holds of nobody's hall but its own."""
-    calls = [{"tool": tool, "arguments": {"seat": "3C"}} for tool in ("find", "book", "find")]
+    calls = [{"name": tool, "arguments": {"seat": "3C"}} for tool in ("find", "book", "find")]
     facts = [(0, "free to book", "before"), (1, "QX-3C-7", "code"), (2, "booked by us", "after")]
     keys = {"before": "state", "code": "code", "after": "state"}
     required = [{"name": fact, "value": value, "call": call, "pointer": f"/{keys[fact]}"} for call, value, fact in facts]

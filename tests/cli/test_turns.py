@@ -39,7 +39,7 @@ FACT = {"type": "facts", "required": [{"name": "price", "value": 4.5, "call": 1,
 
 def scenario(**changes: Any) -> dict[str, Any]:
     def turn(text: str, item: str, *before: dict[str, Any]) -> dict[str, Any]:
-        return {"messages": [*before, {"role": "user", "content": text}], "gold_calls": [{"tool": "price", "arguments": {"item": item}}]}
+        return {"messages": [*before, {"role": "user", "content": text}], "gold_calls": [{"name": "price", "arguments": {"item": item}}]}
 
     turns = [turn("What is a coffee?", "coffee", *BEFORE), turn("And a tea?", "tea")]
     target = {"type": "facts", "required": [{"name": "coffee", "value": 3.2, "call": 0, "pointer": "/price"}, *_facts()]}

@@ -14,7 +14,7 @@ from talm_sim.types import Calls, Episode, GoldCall, Measure, Scenario, Terminat
 from tests.runs.stored import store
 from tests.tasks.refusal.crafted import answered, calls, case
 
-HEIGHT, DEPTH = GoldCall(tool="height", arguments={"of": "K2"}), GoldCall(tool="depth", arguments={"of": "Baikal"})
+HEIGHT, DEPTH = GoldCall(name="height", arguments={"of": "K2"}), GoldCall(name="depth", arguments={"of": "Baikal"})
 
 
 def scenario(name: str, *gold: GoldCall) -> Scenario:

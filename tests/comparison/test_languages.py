@@ -111,6 +111,6 @@ def test_a_translation_keeps_all_but_the_words_of_the_user() -> None:
         {"missing": {**said, "value": 2}},
         {"missing": {**said, "human_answer": None}},
         {"turns": [{"messages": [{"role": "system", "content": "x"}, {"role": "user", "content": "u"}]}]},
-        {"turns": [{**line["turns"][0], "gold_calls": [{"tool": "t", "arguments": {}}]}]},
+        {"turns": [{**line["turns"][0], "gold_calls": [{"name": "t", "arguments": {}}]}]},
     ):
         assert kept(**more) != kept()

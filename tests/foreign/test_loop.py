@@ -196,7 +196,7 @@ def test_an_async_tool_keeps_its_client_too(tmp_path: Path, client: AsyncOpenAI)
     async def act(messages: Any, tools: Sequence[BaseTool]) -> str:
         return str(await tools[0].ainvoke({"question": "How?"}))
 
-    turn = {"messages": [{"role": "user", "content": "Ask how."}], "gold_calls": [{"tool": "ask_office", "arguments": {"question": "How?"}}]}
+    turn = {"messages": [{"role": "user", "content": "Ask how."}], "gold_calls": [{"name": "ask_office", "arguments": {"question": "How?"}}]}
     target = {"type": "facts", "required": [{"name": "said", "value": "It is 41."}]}
     asked = {"id": "ask", "group": "perfect", "turns": [turn], "tools": ["ask_office"], "target": target}
     file = tmp_path / "ask.jsonl"

@@ -191,7 +191,7 @@ _SCENARIO = st.builds(
         (
             Turn(
                 messages=({"role": "user", "content": "How many working days?"},),
-                gold_calls=(GoldCall(tool="count", arguments={}), GoldCall(tool="book_table", arguments={"year": 2025})),
+                gold_calls=(GoldCall(name="count", arguments={}), GoldCall(name="book_table", arguments={"year": 2025})),
             ),
         )
     ),
@@ -214,7 +214,7 @@ async def test_a_verdict_has_a_label_for_each_fault_and_says_whether_all_were_me
     scenario = Scenario(
         id="s",
         group="perfect",
-        turns=(Turn(messages=({"role": "user", "content": "How many?"},), gold_calls=(GoldCall(tool="count"),)),),
+        turns=(Turn(messages=({"role": "user", "content": "How many?"},), gold_calls=(GoldCall(name="count"),)),),
         tools=("count",),
         target=Facts(required=(Fact(name="working_days", value=59, call=0, pointer="/working_days"),)),
     )
@@ -262,7 +262,7 @@ def _label(answer: str, fact: Fact | None, *, tool: str = "get_stock", replaced:
     scenario = Scenario(
         id="s",
         group="perfect",
-        turns=(Turn(messages=({"role": "user", "content": asked},), gold_calls=(GoldCall(tool=tool, arguments={"sku": "BOLT-8"}),)),),
+        turns=(Turn(messages=({"role": "user", "content": asked},), gold_calls=(GoldCall(name=tool, arguments={"sku": "BOLT-8"}),)),),
         tools=(tool,),
         target=None if fact is None else Facts(required=(fact,)),
     )

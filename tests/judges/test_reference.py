@@ -9,7 +9,7 @@ from talm_sim.types import Episode, Fact, Facts, GoldCall, Missing, MissingKind,
 
 ELEVATION = Fact(name="elevation", value=39)
 NAME = Fact(name="name", value="Noi Bai")
-CALL = GoldCall(tool="airport_info", arguments={"iata": "HAN", "limit": 1})
+CALL = GoldCall(name="airport_info", arguments={"iata": "HAN", "limit": 1})
 
 
 def scenario(target: Target | None = None, *calls: GoldCall) -> Scenario:
@@ -96,10 +96,10 @@ async def test_a_scenario_without_facts_is_not_applicable() -> None:
 )
 def test_arguments_compare_by_value(gold: dict[str, object], made: dict[str, object], same: bool) -> None:
     call = ToolEvent(turn=0, call_id="1", name="t", arguments=made, ok=True)
-    assert is_gold_call(scenario(None, GoldCall(tool="t", arguments=gold)), 0, call) is same
+    assert is_gold_call(scenario(None, GoldCall(name="t", arguments=gold)), 0, call) is same
 
 
-KRONA = GoldCall(tool="rate", arguments={"currency": "krona", "country": "Iceland"})
+KRONA = GoldCall(name="rate", arguments={"currency": "krona", "country": "Iceland"})
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ JSON = st.recursive(
 @given(st.dictionaries(st.text(max_size=5), JSON, max_size=4), st.dictionaries(st.text(max_size=5), JSON, max_size=4))
 def test_a_call_holds_its_own_arguments_whatever_else_it_holds(gold: dict[str, object], more: dict[str, object]) -> None:
     made = ToolEvent(turn=0, call_id="1", name="t", arguments=more | gold, ok=True)
-    asked = scenario(Facts(required=()), GoldCall(tool="t", arguments=gold))
+    asked = scenario(Facts(required=()), GoldCall(name="t", arguments=gold))
     assert is_gold_call(asked, 0, made) and not is_gold_call(asked, 0, made.model_copy(update={"name": "u"}))
     judge = ReferenceJudge(JudgeContext())
     assert judge.judge(episode("", made), asked)[0] is True

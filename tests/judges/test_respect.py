@@ -47,8 +47,8 @@ class Labelled(NamedTuple):
 def labelled_refusals() -> Iterator[Labelled]:
     for line in FILE.read_text(encoding="utf-8").splitlines():
         record = json.loads(line)
-        alternatives = {tool: tuple(GoldCall(tool=name) for name in names) for tool, names in record.get("equal", {}).items()}
-        gold = tuple(GoldCall(tool=name) for name in record.get("gold", ()))
+        alternatives = {tool: tuple(GoldCall(name=name) for name in names) for tool, names in record.get("equal", {}).items()}
+        gold = tuple(GoldCall(name=name) for name in record.get("gold", ()))
         said = Turn(messages=({"role": "user", "content": "Please see to it."},), gold_calls=gold)
         scenario = Scenario(id="s", group="g", turns=(said,), alternatives=alternatives)
         tools = {name: ToolSpec(name=name, parameters=schema) for name, schema in record.get("schemas", {}).items()}

@@ -110,7 +110,7 @@ def test_a_stem_is_its_own_stem(word: str) -> None:
 def test_the_tools_say_what_the_missing_thing_is() -> None:
     schema = {"type": "object", "properties": {"iata": {"type": "string", "description": "Code of the airport."}, "bare": {}}}
     specs = {"airport_info": ToolSpec(name="airport_info", description="Facts of an airport.", parameters=schema)}
-    calls = (GoldCall(tool="unknown", arguments={}), GoldCall(tool="airport_info", arguments={"iata": "HAN"}))
+    calls = (GoldCall(name="unknown", arguments={}), GoldCall(name="airport_info", arguments={"iata": "HAN"}))
     turn = Turn(messages=({"role": "user", "content": "How high is it?"},), gold_calls=calls)
     scenario = Scenario(id="s", group="underspecified", turns=(turn,))
     for missing, said in (

@@ -48,7 +48,7 @@ def pretend_recorded(cassettes: Path, model: str, group: str) -> None:
 
 def _scenario(town: str) -> Scenario:
     query = f"How far north is {town}, in whole degrees?"
-    call = GoldCall(tool=LATITUDE.name, arguments={"town": town})
+    call = GoldCall(name=LATITUDE.name, arguments={"town": town})
     fact = Fact(name="latitude", value=TOWNS[town], call=0, pointer="/latitude")
     return Scenario(
         id=f"towns-{town}",

@@ -281,7 +281,7 @@ def offices(directory: Path, monkeypatch: pytest.MonkeyPatch, released: threadin
     file = directory / "ask.jsonl"
     with file.open("w", encoding="utf-8") as stream:
         for question in questions:
-            call = {"tool": "ask_office", "arguments": {"question": question}}
+            call = {"name": "ask_office", "arguments": {"question": question}}
             turn = {"messages": [{"role": "user", "content": question}], "gold_calls": [call]}
             target = {"type": "facts", "required": [{"name": "said", "value": "It is 41."}]}
             scenario = {"id": question, "group": "perfect", "turns": [turn], "tools": ["ask_office"], "target": target}

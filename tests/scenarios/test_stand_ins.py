@@ -18,7 +18,7 @@ WEATHER = ToolSpec(name="get_weather", description="Get the weather at an airpor
 NOISE = ToolSpec(name="get_noise", description="Get the noise at an airport.")
 SPECS = {one.name: one for one in (HEIGHT, WEATHER, NOISE)}
 KNOWN = {"get_height": ReplaceableTool(response=RESPONSE), "get_weather": ReplaceableTool(response={})}
-TURN = Turn(messages=({"role": "user", "content": "How high is Hanoi?"},), gold_calls=(GoldCall(tool="get_height", arguments={"code": "HAN"}),))
+TURN = Turn(messages=({"role": "user", "content": "How high is Hanoi?"},), gold_calls=(GoldCall(name="get_height", arguments={"code": "HAN"}),))
 PLAIN = Scenario(id="s", group="perfect", turns=(TURN,), tools=tuple(SPECS), target=Facts(required=(Fact(name="feet", value=39, call=0),)))
 MASKED = PLAIN.model_copy(update={"missing": (Missing(kind=MissingKind.TOOL, name="get_height", human_answer="39 feet."),)})
 TOOL = StandIn("get_height", "Get how high.", {"type": "object", "properties": {"code": {"type": "string"}}}, RESPONSE)

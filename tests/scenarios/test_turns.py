@@ -79,7 +79,7 @@ def test_what_can_be_played_is_read_as_it_is(tmp_path: Path, said: list[dict[str
             "turns.0.messages.1.tool_calls.1.id: 'h' is used twice; give each call its own.",
         ),
         (
-            [{"messages": [USER, ANSWER], "gold_calls": [{"tool": "look"}]}, *turns([USER])],
+            [{"messages": [USER, ANSWER], "gold_calls": [{"name": "look"}]}, *turns([USER])],
             "turns.0.gold_calls: the turn is answered already, as it ends with the assistant; give them to a turn that is not.",
         ),
     ],
@@ -133,7 +133,7 @@ def test_messages_are_the_same_after_a_way_through_chat_messages(said: list[list
 
 @given(TURNS)
 def test_rounds_hold_every_message_and_call_once_in_order(said: list[list[dict[str, Any]]]) -> None:
-    made = tuple(Turn(messages=tuple(one), gold_calls=(GoldCall(tool=f"t{place}"),)) for place, one in enumerate(said))
+    made = tuple(Turn(messages=tuple(one), gold_calls=(GoldCall(name=f"t{place}"),)) for place, one in enumerate(said))
     scenario = Scenario(id="a", group="perfect", turns=made)
     user_turns = scenario.user_turns
     assert [message for one in user_turns for message in one.messages] == [message for one in said for message in one]

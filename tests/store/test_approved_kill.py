@@ -21,7 +21,7 @@ APPROVE, REJECT = Decision(action="approve"), Decision(action="reject", message=
 
 
 def scenario(flight: str) -> Scenario:
-    calls = tuple(GoldCall(tool=tool, arguments={"flight": flight}) for tool in ("look_up", "pay"))
+    calls = tuple(GoldCall(name=tool, arguments={"flight": flight}) for tool in ("look_up", "pay"))
     turn = Turn(messages=({"role": "user", "content": f"Pay for {flight}."},), gold_calls=calls)
     return Scenario(id=flight, group="perfect", turns=(turn,), tools=("look_up", "pay"))
 

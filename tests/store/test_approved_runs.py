@@ -40,7 +40,7 @@ class Bank:
 
 def _scenario(name: str, amount: int) -> dict[str, Any]:
     said = {"role": "user", "content": f"To {IBAN} send {amount} EUR. What is the reference?"}
-    call = {"tool": "transfer", "arguments": {"iban": IBAN, "amount": amount}}
+    call = {"name": "transfer", "arguments": {"iban": IBAN, "amount": amount}}
     fact = {"name": "reference", "value": "T-0001", "call": 0, "pointer": "/reference"}
     target = {"type": "facts", "required": [fact]}
     turns = [{"messages": [said], "gold_calls": [call]}]

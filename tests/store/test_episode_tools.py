@@ -62,7 +62,7 @@ def scenarios(directory: Path, number: int, **more: Any) -> Path:
             "turns": [
                 {
                     "messages": [{"role": "user", "content": f"Request {n}: book seat A1 and count what is left."}],
-                    "gold_calls": [{"tool": "book", "arguments": {"seat": "A1"}}, {"tool": "free", "arguments": {}}],
+                    "gold_calls": [{"name": "book", "arguments": {"seat": "A1"}}, {"name": "free", "arguments": {}}],
                 }
             ],
             "tools": ["book", "free"],

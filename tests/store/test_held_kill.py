@@ -18,7 +18,7 @@ FLIGHTS = [f"VN{number}" for number in range(5)]
 
 
 def scenario(flight: str) -> Scenario:
-    turn = Turn(messages=({"role": "user", "content": f"Book {flight}."},), gold_calls=(GoldCall(tool="book", arguments={"flight": flight}),))
+    turn = Turn(messages=({"role": "user", "content": f"Book {flight}."},), gold_calls=(GoldCall(name="book", arguments={"flight": flight}),))
     return Scenario(id=flight, group="perfect", turns=(turn,), tools=("book",))
 
 

@@ -81,7 +81,7 @@ SCENARIO = {
     "id": "tea",
     "group": "perfect",
     "turns": [
-        {"messages": [{"role": "user", "content": "What is tea?"}], "gold_calls": [{"tool": "price", "arguments": {"item": "tea"}}]},
+        {"messages": [{"role": "user", "content": "What is tea?"}], "gold_calls": [{"name": "price", "arguments": {"item": "tea"}}]},
     ],
     "tools": ["price"],
     "target": {"type": "facts", "required": [{"name": "price", "value": 4.5, "call": 0, "pointer": "/price"}]},

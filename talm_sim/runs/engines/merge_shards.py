@@ -17,10 +17,10 @@ from talm_sim.recordings.merge_recordings import merge_recordings
 from talm_sim.runs.engines.shard_reading import StoredShard, open_shard, read_shards
 from talm_sim.store.files import stored_documents
 from talm_sim.store.files.comments import add_comments
-from talm_sim.store.files.database import connect_writer, unpack
+from talm_sim.store.files.database import connect_writer
 from talm_sim.store.files.manifest import DATASET_DIGITS, RunManifest, check_name, stamp_in
 from talm_sim.store.files.parts import LEDGER
-from talm_sim.store.files.sealing import copy_rows, insert_row, rows, seal
+from talm_sim.store.files.sealing import copy_rows, insert_row, seal
 from talm_sim.store.files.store import create_run
 from talm_sim.store.housekeeping import controls_of
 from talm_sim.store.people.sample import KEY as PEOPLE, Sample, kept_samples
@@ -28,6 +28,7 @@ from talm_sim.store.python_words import in_python
 from talm_sim.store.stored_run import StoredRun, load_run
 from talm_sim.store.tidy_tables import first_measure
 from talm_sim.types import Measure, Rate
+from talm_sim.types.base import canonical_form
 
 __all__ = ["Merged", "merge_runs", "merge_shards"]
 
@@ -156,8 +157,7 @@ def _copy(shards: Sequence[StoredShard], conn: sqlite3.Connection, *tables: str)
 
 def _check_scenarios(conn: sqlite3.Connection, shards: Sequence[StoredShard]) -> None:
     """See that the scenarios together are those that were cut."""
-    found = (json.loads(unpack(body, f"scenario '{name}'")) for _, name, _, body in rows(conn, "scenarios", "ORDER BY position"))
-    if digest_each(found, DATASET_DIGITS) != shards[0].facts.dataset:
+    if digest_each(map(canonical_form, stored_documents.scenarios(conn)), DATASET_DIGITS) != shards[0].facts.dataset:
         raise PrerequisiteError(f"{shards[0].path} and the other shards do not contain the scenarios that were cut; run them again.")
 
 

@@ -26,6 +26,7 @@ from talm_sim.errors import PrerequisiteError, format_names, full_name, suggest_
 from talm_sim.store.files.database import DATABASE, check_regular
 from talm_sim.store.files.sealing import stamp_of
 from talm_sim.types import Scenario
+from talm_sim.types.base import canonical_form
 
 __all__ = [
     "DATASET_DIGITS",
@@ -101,7 +102,7 @@ class RunManifest(BaseModel):
 
 def dataset_digest(scenarios: Sequence[Scenario]) -> str:
     """Digest of the scenarios a run holds, in order: runs compare only where it is equal."""
-    return digest([scenario.model_dump(mode="json") for scenario in scenarios], DATASET_DIGITS)
+    return digest([canonical_form(scenario) for scenario in scenarios], DATASET_DIGITS)
 
 
 def wording_digests(texts: Mapping[str, str]) -> dict[str, str]:

@@ -90,7 +90,7 @@ class AgentPolicy(ControlPolicy):
             if ask_id not in results and place >= self._place_of(missing):
                 return [ToolCall(id=ask_id, name=ASK_HUMAN, arguments={"question": self._question(missing, offered)})]
         for wave in self._waves:
-            open_calls = [index for index in wave if index < self._ends[place] and self._gold[index].tool in offered]
+            open_calls = [index for index in wave if index < self._ends[place] and self._gold[index].name in offered]
             open_calls = [index for index in open_calls if self._gold_id(index) not in results]
             if open_calls:
                 return [self._gold_call(index, offered, results) for index in open_calls]
@@ -130,8 +130,8 @@ class AgentPolicy(ControlPolicy):
             tool_of = Search(self._scenario, (), ()).tool_of
             lost = " and the ".join(_words(fact.name) for fact in self._facts if fact.call is None and tool_of(fact) == missing.name)
             return f"I have no tool to {does}. What is the {gives}{', meaning the ' + lost if lost else ''}?"
-        uses = (call for call in self._gold if missing.name in call.arguments and call.tool in offered)
-        schemas = (offered[call.tool].parameters.get("properties", {}).get(missing.name, {}) for call in uses)
+        uses = (call for call in self._gold if missing.name in call.arguments and call.name in offered)
+        schemas = (offered[call.name].parameters.get("properties", {}).get(missing.name, {}) for call in uses)
         description = next((str(schema["description"]) for schema in schemas if schema.get("description")), "")
         question = f"What is the {_words(missing.name)}?"
         return f"{question} I need this: {description}" if description else question
@@ -142,7 +142,7 @@ class AgentPolicy(ControlPolicy):
         arguments = dict(call.arguments)
         if self.control in CONTROLS[1:]:
             arguments = {name: self._guessed(name, value, offered, results) for name, value in arguments.items()}
-        return ToolCall(id=self._gold_id(index), name=call.tool, arguments=arguments)
+        return ToolCall(id=self._gold_id(index), name=call.name, arguments=arguments)
 
     def _guessed(self, name: str, value: Any, offered: Mapping[str, ToolSpec], results: Mapping[str, str]) -> Any:
         """Return the value itself or, if the user left it out, what the reply gives, otherwise an invented one that is the same everywhere."""
@@ -153,7 +153,7 @@ class AgentPolicy(ControlPolicy):
         reply = results.get(ask_id, "")
         if gives_missing(reply, missing):
             return value
-        first = next((call.tool for call in self._gold if missing.name in call.arguments), "")
+        first = next((call.name for call in self._gold if missing.name in call.arguments), "")
         parameters = offered[first].parameters if first in offered else {}
         schema = parameters.get("properties", {}).get(missing.name, {})
         return invent(schema, missing.value) if is_refusal(reply) else value_in_reply(reply, schema)

@@ -41,7 +41,7 @@ class Recoverer(AgentPolicy):
         search = self._search(offered, place)
         attempts = search.next(self._attempted(results))
         if attempts:
-            return [ToolCall(id=self._id_of(one.key), name=one.tool, arguments=one.arguments) for one in attempts]
+            return [ToolCall(id=self._id_of(one.key), name=one.name, arguments=one.arguments) for one in attempts]
         if ASK_HUMAN not in offered:
             return ()
         lost = self._lost_facts(search, results)
@@ -93,7 +93,7 @@ class Recoverer(AgentPolicy):
             return "There is no tool for the rest"
         if tool not in offered:
             return f"There is no tool {tool}"
-        calls = [self._gold_id(index) for index, call in enumerate(self._gold) if call.tool == tool]
+        calls = [self._gold_id(index) for index, call in enumerate(self._gold) if call.name == tool]
         texts = [results[call_id] for call_id in calls if call_id in results]
         errors = [error for text in texts if (error := error_in(text))]
         if not errors:

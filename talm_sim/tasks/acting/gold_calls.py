@@ -13,7 +13,7 @@ from talm_sim.types import Episode, Scenario, Termination, ToolSpec
 class MadeCall(NamedTuple):
     """A call that an episode made."""
 
-    tool: str
+    name: str
     failed: bool | None = None
     """Whether it failed; None if the task executes no calls."""
     exists: bool = True
@@ -23,7 +23,7 @@ class MadeCall(NamedTuple):
 class WantedCall(NamedTuple):
     """The fate of a gold call. Exactly one of three is true: its tool was called, another one was in its place, or none was."""
 
-    tool: str
+    name: str
     called: bool
     right: bool = False
     """Whether the call had the gold arguments."""
@@ -55,12 +55,12 @@ class EpisodeCalls:
         taken: set[int] = set()
         for exact in (True, False):
             for gold, tool in enumerate(self.wanted):
-                found = (place for place, one in enumerate(self.made) if one.tool == tool and place not in taken)
+                found = (place for place, one in enumerate(self.made) if one.name == tool and place not in taken)
                 place = None if gold in right else next((one for one in found if not exact or self.is_right(gold, one)), None)
                 if place is not None:
                     taken.add(place)
                     right[gold] = exact
-        others = iter([one.tool for one in self.made if one.tool not in self.wanted])
+        others = iter([one.name for one in self.made if one.name not in self.wanted])
         return [
             WantedCall(tool, True, right[gold]) if gold in right else WantedCall(tool, False, instead=next(others, ""))
             for gold, tool in enumerate(self.wanted)
@@ -83,9 +83,9 @@ def agent_calls(episode: Episode, scenario: Scenario, options: TaskOptions, seed
     if not isinstance(options, AgentOptions) or episode.termination is Termination.ASSESSED:
         return None
     hidden = _hidden_tools(scenario, episode.epoch, options.perturb, seed) if scenario.gold_calls else frozenset()
-    gold, events = [index for index, call in enumerate(scenario.gold_calls) if call.tool not in hidden], episode.tool_events
+    gold, events = [index for index, call in enumerate(scenario.gold_calls) if call.name not in hidden], episode.tool_events
     made = [MadeCall(event.name, not event.ok, event.error != "unknown_tool") for event in events]
-    tools = [scenario.gold_calls[index].tool for index in gold]
+    tools = [scenario.gold_calls[index].name for index in gold]
     return EpisodeCalls(tools, made, lambda wanted, place: is_gold_call(scenario, gold[wanted], events[place]))
 
 

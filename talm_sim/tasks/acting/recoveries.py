@@ -150,7 +150,7 @@ def gold_arguments(scenarios: Iterable[Scenario]) -> dict[str, list[Mapping[str,
     found: dict[str, dict[str, Mapping[str, Any]]] = {}
     for scenario in scenarios:
         for call in scenario.gold_calls:
-            found.setdefault(call.tool, {}).setdefault(canonical_json(call.arguments), call.arguments)
+            found.setdefault(call.name, {}).setdefault(canonical_json(call.arguments), call.arguments)
     return {tool: [every[text] for text in sorted(every)] for tool, every in found.items()}
 
 
@@ -222,13 +222,13 @@ async def _prove(scenario: Scenario, environment: Environment, fault: str, tool:
 
 def _called_tools(scenario: Scenario) -> list[str]:
     calls = (*scenario.gold_calls, *(call for calls in scenario.alternatives.values() for call in calls))
-    return list(dict.fromkeys(call.tool for call in calls))
+    return list(dict.fromkeys(call.name for call in calls))
 
 
 def _struck_tools(scenario: Scenario, fault: str) -> list[str]:
     """Return the tools of the gold calls that a fault may strike."""
     aimed = parse_perturbation(fault).options.get("tool")
-    return [tool for tool in dict.fromkeys(call.tool for call in scenario.gold_calls) if aimed in (None, "", tool)]
+    return [tool for tool in dict.fromkeys(call.name for call in scenario.gold_calls) if aimed in (None, "", tool)]
 
 
 def _aim(fault: str, tool: str) -> str:
@@ -249,7 +249,7 @@ async def _find_way(scenario: Scenario, environment: Environment, place: int, ep
             if not attempts:
                 break
             for one in attempts:
-                call = ToolCall(id=one.key, name=one.tool, arguments=one.arguments)
+                call = ToolCall(id=one.key, name=one.name, arguments=one.arguments)
                 events[one.key] = await episode.call(call, turn)
                 results[one.key] = events[one.key].result
     finally:
@@ -321,10 +321,10 @@ class _KnownAnswers:
         for index, call in enumerate(scenario.gold_calls):
             own = [fact for fact in facts if fact.call == index]
             known = read_json(call.result or "")
-            self._answers.setdefault(call_key(call.tool, call.arguments), _document(own) if known is None else known)
-            self._other.setdefault(call.tool, _document([fact.model_copy(update={"value": invent({}, fact.value)}) for fact in own]))
-            for other in scenario.alternatives.get(call.tool, ()):
-                self._answers.setdefault(call_key(other.tool, other.arguments), {fact.name: fact.value for fact in own})
+            self._answers.setdefault(call_key(call.name, call.arguments), _document(own) if known is None else known)
+            self._other.setdefault(call.name, _document([fact.model_copy(update={"value": invent({}, fact.value)}) for fact in own]))
+            for other in scenario.alternatives.get(call.name, ()):
+                self._answers.setdefault(call_key(other.name, other.arguments), {fact.name: fact.value for fact in own})
 
     async def call(self, tool: str, arguments: Mapping[str, object], episode: str) -> HttpResponse:
         """Answer a call."""

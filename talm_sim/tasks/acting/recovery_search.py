@@ -61,13 +61,13 @@ class Attempt:
     Attributes:
         key: Distinguishes it from the other attempts of its scenario.
         way: What it is.
-        tool: The tool, by the name that is offered.
+        name: The tool, by the name that is offered.
         arguments: Its arguments.
     """
 
     key: str
     way: Way
-    tool: str
+    name: str
     arguments: JsonObject
 
 
@@ -94,7 +94,7 @@ class Search:
     def tool_of(self, fact: Fact) -> str:
         """Return the tool that a fact rests on; empty if none is known."""
         if fact.call is not None:
-            return self._gold[fact.call].tool if fact.call < len(self._gold) else ""
+            return self._gold[fact.call].name if fact.call < len(self._gold) else ""
         gone = [one for one in self.scenario.missing if one.kind is MissingKind.TOOL]
         if len(gone) > 1:  # the answer that a person would give in its place says the fact
             gone = [one for one in gone if one.human_answer and mentions(one.human_answer, fact.value, fact.accepted)]
@@ -127,7 +127,7 @@ class Search:
                 return attempt.way
         for index, call in enumerate(self._gold):
             if index != fact.call and gives_fact(results.get(str(index), ""), fact, own=False) and tool:
-                return Way.READ if call.tool in self._offered else None
+                return Way.READ if call.name in self._offered else None
         return None
 
     def _gold_attempt(self, index: int | None) -> Sequence[Attempt]:
@@ -137,9 +137,9 @@ class Search:
     def _write(self, index: int) -> Attempt | None:
         """Return a gold call as the offered tool of its name takes it; None if there is none."""
         call = self._gold[index] if index < len(self._gold) else None
-        if call is None or call.tool not in self._offered:
+        if call is None or call.name not in self._offered:
             return None
-        return Attempt(str(index), Way.RESULT, call.tool, _rename_arguments(call.arguments, self._offered[call.tool]))
+        return Attempt(str(index), Way.RESULT, call.name, _rename_arguments(call.arguments, self._offered[call.name]))
 
     def _further(self, index: int | None, results: Mapping[str, str]) -> Iterator[Attempt]:
         """Yield what may be tried for the facts of a gold call, in order; of None for those of the tool that is missing."""
@@ -156,10 +156,10 @@ class Search:
         else:
             corrected = _correct_arguments(written.arguments, error_in(results.get(written.key, "")))
             for number, arguments in enumerate(corrected):
-                yield Attempt(f"{index}.corrected{number}", Way.AGAIN, written.tool, arguments)
+                yield Attempt(f"{index}.corrected{number}", Way.AGAIN, written.name, arguments)
             for number in range(AGAIN):
-                yield Attempt(f"{index}.again{number}", Way.AGAIN, written.tool, written.arguments)
-        yield from self._alternatives(str(index), call.tool)
+                yield Attempt(f"{index}.again{number}", Way.AGAIN, written.name, written.arguments)
+        yield from self._alternatives(str(index), call.name)
         yield from self._reads(index, call)
 
     def _renamed(self, call: GoldCall) -> list[str]:
@@ -168,13 +168,13 @@ class Search:
 
     def _alternatives(self, key: str, tool: str) -> Iterator[Attempt]:
         for number, call in enumerate(self.scenario.alternatives.get(tool, ())):
-            if call.tool in self._offered:
-                yield Attempt(f"{key}.instead{number}", Way.ALTERNATIVE, call.tool, call.arguments)
+            if call.name in self._offered:
+                yield Attempt(f"{key}.instead{number}", Way.ALTERNATIVE, call.name, call.arguments)
 
     def _reads(self, index: int, call: GoldCall) -> Iterator[Attempt]:
         """Yield calls of the other tools of the gold calls with this one's arguments; no other tool is known to change nothing."""
-        made = {canonical_json([one.tool, one.arguments]) for one in self._gold}
-        others = dict.fromkeys(one.tool for one in self._gold if one.tool != call.tool and one.tool in self._offered)
+        made = {canonical_json([one.name, one.arguments]) for one in self._gold}
+        others = dict.fromkeys(one.name for one in self._gold if one.name != call.name and one.name in self._offered)
         for number, tool in enumerate(others):
             if _takes(self._offered[tool], call.arguments) and canonical_json([tool, call.arguments]) not in made:
                 yield Attempt(f"{index}.read{number}", Way.READ, tool, call.arguments)

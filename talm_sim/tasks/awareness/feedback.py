@@ -48,7 +48,7 @@ def conditions(pool: Sequence[Scenario], seed: int, limit: str | None) -> list[S
         original = originals.get(one.base_in_language)
         call = _call_of_removed(one, original) if original else None
         if original and call:
-            known = results.get(_key(original, call.tool, call.arguments), set())
+            known = results.get(_key(original, call.name, call.arguments), set())
             result = call.result if call.result is not None else min(known) if len(known) == 1 else _SUCCESS
             usable.append((one, original, call, result))
     if not usable:
@@ -88,7 +88,7 @@ def _make_three(removed: Scenario, original: Scenario, call: GoldCall, result: s
     gone = _unsaid_arguments(removed, original, call)
     short = {name: value for name, value in call.arguments.items() if name not in gone}
     error = json.dumps({"error": f"missing required argument{'s' if len(gone) > 1 else ''}: {', '.join(gone)}"}, ensure_ascii=False)
-    failed = _attempt(GoldCall(tool=call.tool, arguments=short), error, failed=True)
+    failed = _attempt(GoldCall(name=call.name, arguments=short), error, failed=True)
     invented = _attempt(call, result, failed=False)
     return (
         _append_attempt(removed, failed, CONDITIONS[0]),
@@ -108,7 +108,7 @@ def _unsaid_arguments(removed: Scenario, original: Scenario, call: GoldCall) -> 
 
 
 def _attempt(call: GoldCall, result: str, *, failed: bool) -> Turn:
-    made: dict[str, Any] = {"id": "attempt-1", "name": call.tool, "arguments": dict(call.arguments)}
+    made: dict[str, Any] = {"id": "attempt-1", "name": call.name, "arguments": dict(call.arguments)}
     return Turn(
         messages=(
             {"role": "assistant", "content": "", "tool_calls": [made], "part": ATTEMPT},

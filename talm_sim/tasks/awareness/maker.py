@@ -327,7 +327,7 @@ def from_talm(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec]) -> L
             continue
         shown = [{key: getattr(specs[name], key) for key in ("name", "category", "description", "parameters")} for name in scenario.tools]
         said = [message for turn in scenario.turns for message in turn.messages]
-        needed = [call.tool for call in scenario.gold_calls]
+        needed = [call.name for call in scenario.gold_calls]
         try:
             found.append(complete_scenario(f"{scenario.id}.complete", said, shown, needed, scenario.source, scenario.gold_calls))
         except ValueError as err:
@@ -349,7 +349,7 @@ def _removed(original: Scenario, variant: Scenario) -> Scenario | None:
     required = {str(spec["name"]): required_of(spec) for spec in map(spec_of, original.shown_tools)}
     for call in original.gold_calls:
         lost = [one.name for one in variant.missing if call.arguments.get(one.name) == one.value]
-        if not set(lost) & set(required[call.tool]):
+        if not set(lost) & set(required[call.name]):
             return None
     (turn,) = original.turns
     said = turn.model_copy(update={"messages": variant.turns[-1].messages})

@@ -37,6 +37,7 @@ from talm_sim.tasks.refusal.shown_tools import tool_texts
 from talm_sim.tasks.registry import find_task, job_of
 from talm_sim.training.lessons.outputs import in_tags
 from talm_sim.types import Calls, Scenario
+from talm_sim.types.base import canonical_form
 
 _DECISION = re.compile(r"^[^\w\n]*decision\b[^\w\n]{0,9}?[:=](.*)$", re.IGNORECASE | re.MULTILINE)
 _TOLD = re.compile(r"\b(?:right|correct|expected|given|known) (?:action|answer|decision|call)\b|\b(?:was|am|been) told\b", re.IGNORECASE)
@@ -74,7 +75,7 @@ class Asked:
     @property
     def digest(self) -> str:
         """Equal scenarios have equal digests."""
-        return digest(self.scenario.model_dump(mode="json"))
+        return digest(canonical_form(self.scenario))
 
 
 class ThoughtMaker(Maker[ThoughtOptions, Asked, Made]):

@@ -49,7 +49,7 @@ def called(episode: Episode, scenario: Scenario) -> EpisodeCalls | None:
     if acts(scenario):
         events, gold = episode.tool_events, scenario.gold_calls
         made_here = [MadeCall(event.name, not event.ok, event.error != "unknown_tool") for event in events]
-        return EpisodeCalls([one.tool for one in gold], made_here, lambda wanted, place: is_gold_call(scenario, wanted, events[place]))
+        return EpisodeCalls([one.name for one in gold], made_here, lambda wanted, place: is_gold_call(scenario, wanted, events[place]))
     if not isinstance(scenario.target, Calls):
         return None
     tools, syntax, accepted = tools_of(scenario), scenario.target.syntax, scenario.target.accepted

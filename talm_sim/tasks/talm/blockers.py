@@ -126,7 +126,7 @@ class Blockers:
         said = "\n".join(message["content"] for turn in self.scenario.turns for message in turn.messages if message["role"] == "user")
         found: dict[str, tuple[Missing, str]] = {}
         for call in self.scenario.gold_calls:
-            schemas = self.specs[call.tool].parameters.get("properties", {}) if call.tool in self.specs else {}
+            schemas = self.specs[call.name].parameters.get("properties", {}) if call.name in self.specs else {}
             for name, value in call.arguments.items():
                 if isinstance(value, str | int | float) and not isinstance(value, bool) and mentions(said, value):
                     given = Missing(kind=MissingKind.ARGUMENT, name=name, value=value)

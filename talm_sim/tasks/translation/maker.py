@@ -35,6 +35,7 @@ from talm_sim.tasks.translation.translation_review import (
     user_texts,
 )
 from talm_sim.types import Scenario
+from talm_sim.types.base import canonical_form
 
 _PROMPTS = "talm_sim.tasks.translation"
 _MOST_TOLD = 5
@@ -76,7 +77,7 @@ class Dialogue:
     @property
     def digest(self) -> str:
         """Equal rows have equal digests."""
-        return digest([one.model_dump(mode="json") for one in self.scenarios])
+        return digest([*map(canonical_form, self.scenarios)])
 
 
 @dataclass(slots=True, kw_only=True)

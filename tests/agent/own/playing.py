@@ -57,7 +57,7 @@ SCENARIO = Scenario(
     turns=(
         Turn(
             messages=({"role": "user", "content": "How high is the airport?"},),
-            gold_calls=(GoldCall(tool="airport_info", arguments={"code": "HAN"}),),
+            gold_calls=(GoldCall(name="airport_info", arguments={"code": "HAN"}),),
         ),
     ),
     tools=("airport_info",),

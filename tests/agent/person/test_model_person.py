@@ -36,7 +36,7 @@ SCENARIO = Scenario(
     turns=(
         Turn(
             messages=({"role": "user", "content": "What is the {persona} weather?"},),
-            gold_calls=(GoldCall(tool="weather", arguments={"city": "Hanoi"}),),
+            gold_calls=(GoldCall(name="weather", arguments={"city": "Hanoi"}),),
         ),
     ),
     missing=(GONE,),

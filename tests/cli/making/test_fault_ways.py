@@ -52,14 +52,14 @@ class Deaf(Perturbation):
 
 
 def line(tool: str, fact: dict[str, Any], **more: Any) -> dict[str, Any]:
-    calls = [{"tool": tool, "arguments": {"item": "cup"}}]
+    calls = [{"name": tool, "arguments": {"item": "cup"}}]
     said = [{"role": "user", "content": f"Please do {tool} of the cup."}]
     target = {"type": "facts", "required": [{"name": "it", "call": 0, **fact}]}
     turns = [{"messages": said, "gold_calls": calls}]
     return {"id": tool, "group": "perfect", "turns": turns, "tools": ["find_price", "list_prices", "order"], "target": target, **more}
 
 
-PRICE = line("find_price", {"value": 9.25, "pointer": "/price"}, alternatives={"find_price": [{"tool": "list_prices", "arguments": {}}]})
+PRICE = line("find_price", {"value": 9.25, "pointer": "/price"}, alternatives={"find_price": [{"name": "list_prices", "arguments": {}}]})
 ORDER = line("order", {"value": "B-77", "pointer": "/order"})
 
 
@@ -127,7 +127,7 @@ def test_without_a_fault_every_one_of_tools_is_tried_and_the_rest_named(talm: Ta
 
 
 def test_a_fault_changes_no_exit_code_and_a_broken_scenario_does(talm: Talm, tmp_path: Path) -> None:
-    broken = PRICE | {"alternatives": {"find_price": [{"tool": "order", "arguments": {"item": "cup"}}], "list_prices": []}}
+    broken = PRICE | {"alternatives": {"find_price": [{"name": "order", "arguments": {"item": "cup"}}], "list_prices": []}}
     write(tmp_path / "mine.jsonl", broken)
     code, out, err = talm(*CHECK, "--perturb", "http-500", "--writing")
     assert code == 1
@@ -135,9 +135,9 @@ def test_a_fault_changes_no_exit_code_and_a_broken_scenario_does(talm: Talm, tmp
     assert "find_price: `alternatives` names 'list_prices', on which no fact rests; name the tool of a gold call with a fact\n" in out
     assert "http-500  1\n" in out
     assert err.endswith("1 scenario checked: 2 problems found\n")
-    write(tmp_path / "mine.jsonl", PRICE | {"alternatives": {"find_price": [{"tool": "gone", "arguments": {}}]}})
+    write(tmp_path / "mine.jsonl", PRICE | {"alternatives": {"find_price": [{"name": "gone", "arguments": {}}]}})
     assert talm(*CHECK[:-1])[1] == "find_price: the alternative 'gone' is not among its tools; add it to `tools`\n"
-    write(tmp_path / "mine.jsonl", PRICE | {"alternatives": {"find_price": [{"tool": "find_price", "arguments": {}}]}})
+    write(tmp_path / "mine.jsonl", PRICE | {"alternatives": {"find_price": [{"name": "find_price", "arguments": {}}]}})
     code, out, _ = talm(*CHECK[:-1])
     assert (code, "the alternative call failed: " in out) == (1, True)
 

@@ -38,7 +38,7 @@ def _run(tmp_path: Path, name: str, tools: Sequence[Any] = (send, look), **optio
     for to in ("Ann", "Bob", "Cid"):
         said = {"role": "user", "content": "Send a message to my friend."}
         missing = {"kind": "argument", "name": "friend", "value": to, "removed_text": f"to {to}", "human_answer": f"To {to}."}
-        turns = [{"messages": [said], "gold_calls": [{"tool": "send", "arguments": {"friend": to}}]}]
+        turns = [{"messages": [said], "gold_calls": [{"name": "send", "arguments": {"friend": to}}]}]
         target = {"type": "facts", "required": [{"name": "sent", "value": to, "call": 0, "pointer": "/sent"}]}
         lines.append({"id": to, "group": "underspecified", "turns": turns, "tools": ["send", "look"], "missing": missing, "target": target})
     file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")

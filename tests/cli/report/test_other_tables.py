@@ -22,7 +22,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An agent's run whose tools have odd names, and two runs of another task."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
-    gold = GoldCall(tool="height", arguments={"of": "K2"})
+    gold = GoldCall(name="height", arguments={"of": "K2"})
     turn = Turn(messages=({"role": "user", "content": "How high?"},), gold_calls=(gold,))
     items = [Scenario(id=f"{place}", group="perfect", turns=(turn,), tools=("height", HOSTILE)) for place in range(3)]
     names = ("height", HOSTILE, "=cmd()")

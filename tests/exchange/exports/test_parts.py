@@ -96,7 +96,7 @@ def test_a_dialogue_is_told_in_order_with_the_agents_answers_between() -> None:
             {"role": "tool", "content": "[1]", "tool_call_id": "c"},
             {"role": "assistant", "content": "One."},
         ),
-        gold_calls=(GoldCall(tool="look_up"),),
+        gold_calls=(GoldCall(name="look_up"),),
     )
     whole = scenario(before, said("Second?"), said("Third?"), said("Never said?"))
     question = HumanEvent(turn=0, call_id="w", question="Which?", answer="That.", responder="terminal", by="words")

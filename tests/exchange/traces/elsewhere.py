@@ -71,7 +71,7 @@ def _turn(number: int, text: str = "", calls: Sequence[dict[str, Any]] = ()) -> 
 
 def right_script(scenario: Scenario) -> Script:
     """Return the script of an agent that makes all gold calls, some of them together, and states the facts."""
-    calls = [{"id": f"call_{n}", "name": call.tool, "args": call.arguments} for n, call in enumerate(scenario.gold_calls)]
+    calls = [{"id": f"call_{n}", "name": call.name, "args": call.arguments} for n, call in enumerate(scenario.gold_calls)]
     return Script((*([_turn(1, "Let me look.", calls)] if calls else []), _turn(2, right_answer(scenario))))
 
 
@@ -82,12 +82,12 @@ def wrong_script(scenario: Scenario, number: int) -> Script:
         return Script((*right.says[:-1], _turn(2, "I could not find that out, sorry.")))
     if number % 3 == 1:
         return Script(right.says[-1:])
-    return Script(right.says, frozenset({scenario.gold_calls[0].tool}))
+    return Script(right.says, frozenset({scenario.gold_calls[0].name}))
 
 
 def play(scenario: Scenario, script: Script) -> Played:
     """Run the graph on a scenario's request."""
-    names = {call.tool for call in scenario.gold_calls} | {call["name"] for said in script.says for call in said.tool_calls}
+    names = {call.name for call in scenario.gold_calls} | {call["name"] for said in script.says for call in said.tool_calls}
     node = ToolNode([_tool(name, broken=name in script.broken) for name in sorted(names)], handle_tool_errors=True)
     model = _Scripted(messages=iter(script.says))
 

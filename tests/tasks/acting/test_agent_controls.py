@@ -29,7 +29,7 @@ TIME = ToolSpec(
     name="get_time", parameters={"type": "object", "properties": {"zone": {"type": "string"}, "at": {"type": "string"}}, "required": ["zone"]}
 )
 ASK = ToolSpec(name="ask_human", parameters={"type": "object", "properties": {"question": {"type": "string"}}})
-GOLD = (GoldCall(tool="get_airport", arguments={"code": "HAN"}), GoldCall(tool="get_time", arguments={"zone": "UTC+7"}))
+GOLD = (GoldCall(name="get_airport", arguments={"code": "HAN"}), GoldCall(name="get_time", arguments={"zone": "UTC+7"}))
 FACTS = (
     Fact(name="elevation_ft", value=39, call=0, pointer="/elevation/0/ft~1m"),
     Fact(name="local_time", value="10:00", call=1, pointer="/time"),
@@ -160,7 +160,7 @@ def test_a_reply_is_read_as_the_parameter_wants_it(human: str, schema: dict[str,
 @pytest.mark.parametrize(("human", "told"), [("5 of them", True), ("15 of them", False), ("5.5", False), ("It is 5.", True)])
 async def test_a_number_is_told_only_as_a_whole(human: str, told: bool) -> None:
     missing = Missing(kind=MissingKind.ARGUMENT, name="at", value=5)
-    gold = (GoldCall(tool="get_time", arguments={"zone": "x", "at": 5}),)
+    gold = (GoldCall(name="get_time", arguments={"zone": "x", "at": 5}),)
     _, first, _ = await play("asker", scenario(gold=gold, facts=(), missing=missing), (TIME, ASK), human=human)
     assert (first.tool_calls[0].arguments["at"] == 5) is told
 

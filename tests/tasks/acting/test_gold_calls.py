@@ -20,7 +20,7 @@ def compare(wanted: str, made: str) -> list[tuple[str, bool, bool, str]]:
     """Compare calls written as letters: `a+` has the gold arguments, `a` has not."""
     calls = made.split()
     found = EpisodeCalls(wanted.split(), [MadeCall(one.rstrip("+")) for one in calls], lambda gold, place: calls[place].endswith("+"))
-    return [(one.tool, one.called, one.right, one.instead) for one in found.outcomes()]
+    return [(one.name, one.called, one.right, one.instead) for one in found.outcomes()]
 
 
 @labelled
@@ -65,7 +65,7 @@ def event(tool: str, *, ok: bool = True, error: str = "", **arguments: object) -
     return ToolEvent(turn=0, call_id="1", name=tool, arguments=arguments, ok=ok, error=error)
 
 
-HEIGHT = GoldCall(tool="height", arguments={"of": "K2"})
+HEIGHT = GoldCall(name="height", arguments={"of": "K2"})
 
 
 def test_the_calls_of_an_agent_are_compared_as_the_judge_compares_them() -> None:

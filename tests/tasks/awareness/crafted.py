@@ -41,7 +41,7 @@ def family(number: int, source: str = "crafted") -> list[Scenario]:
         {"role": "tool", "content": '["a tower", "a bridge"]', "tool_call_id": "c1"},
         {"role": "assistant", "content": "There are a tower and a bridge. What else?"},
     )
-    call = GoldCall(tool="book_hotel", arguments={"city": city, "night": "2025-05-01"})
+    call = GoldCall(name="book_hotel", arguments={"city": city, "night": "2025-05-01"})
     shown = (tool("list_sights", "Sights of a place", "near"), tool("book_hotel", "Books a hotel room", "city", "night"))
     other = (shown[0], tool("hotel_reviews", "What guests say of a hotel", "hotel"))
 

@@ -38,9 +38,9 @@ def items(number: int = 12) -> list[Scenario]:
     for category in CATEGORIES:
         for place in range(number):
             needed = tools[category][place % 4]
-            call = GoldCall(tool=needed["name"], arguments={"code": f"Q{place}"})
+            call = GoldCall(name=needed["name"], arguments={"code": f"Q{place}"})
             said = [{"role": "user", "content": f"Which {category} belongs to Q{place}, please?"}]
-            made.append(complete_scenario(f"{category}-{place:02}.complete", said, [needed], [call.tool], Source(name="made"), [call]))
+            made.append(complete_scenario(f"{category}-{place:02}.complete", said, [needed], [call.name], Source(name="made"), [call]))
     pool = pool_of(made, Words())
     found: list[Scenario] = []
     for place, original in enumerate(made):

@@ -19,7 +19,7 @@ COMPLETE, REPLACED, REMOVED = family(1)
 
 def attempts(missing: str, **arguments: str) -> dict[str, tuple[dict[str, str], str]]:
     """Of each condition the arguments of the call that was made, and its error."""
-    call = GoldCall(tool="book_hotel", arguments=arguments)
+    call = GoldCall(name="book_hotel", arguments=arguments)
     original = COMPLETE.model_copy(update={"turns": (*COMPLETE.turns[:-1], COMPLETE.turns[-1].model_copy(update={"gold_calls": (call,)}))})
     removed = REMOVED.model_copy(update={"missing": (Missing(kind=MissingKind.ARGUMENT, name=missing),)})
     return {one.group: _attempt(one) for one in conditions([original, removed], 0, None)}
@@ -49,7 +49,7 @@ def test_the_failed_call_lacks_what_the_removed_words_gave(missing: str, argumen
 
 def invented(*others: Scenario, result: str | None = None) -> str:
     """What the successful call returns."""
-    call = GoldCall(tool="book_hotel", arguments={"city": "Town1"}, result=result)
+    call = GoldCall(name="book_hotel", arguments={"city": "Town1"}, result=result)
     original = COMPLETE.model_copy(update={"turns": (*COMPLETE.turns[:-1], COMPLETE.turns[-1].model_copy(update={"gold_calls": (call,)}))})
     made = {one.group: one for one in conditions([original, REMOVED, *others], 0, None)}
     return str(made["removed-invented"].turns[-1].messages[-1]["content"])

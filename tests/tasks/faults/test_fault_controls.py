@@ -47,7 +47,7 @@ def read_by(fact: Fact, scenario: Scenario, events: list[ToolEvent]) -> Any:
     """What the agent read in a fact's place when it first made the gold call; None if nothing was there."""
     assert fact.call is not None
     gold = scenario.gold_calls[fact.call]
-    event = next((one for one in events if one.name == gold.tool and one.arguments == gold.arguments), None)
+    event = next((one for one in events if one.name == gold.name and one.arguments == gold.arguments), None)
     try:
         return None if event is None or not event.ok else resolve_pointer(json.loads(event.result), fact.pointer)
     except JsonPointerException:
@@ -82,7 +82,7 @@ async def test_the_recoverer_finds_every_way_out_and_otherwise_says_what_failed(
             for fact in lost:
                 assert fact.call is not None
                 line = next(line for line in answer.split("\n") if name_of(fact) in line)
-                assert scenario.gold_calls[fact.call].tool in line and line.endswith("could not be found.")
+                assert scenario.gold_calls[fact.call].name in line and line.endswith("could not be found.")
     assert len(ways) == 12
 
 

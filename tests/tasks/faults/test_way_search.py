@@ -60,14 +60,14 @@ SCENARIO = Scenario(
         Turn(
             messages=({"role": "user", "content": "When is it?"},),
             gold_calls=(
-                GoldCall(tool="find", arguments={"country": "VN", "name": "Hung"}),
-                GoldCall(tool="convert", arguments={"country": "VN", "name": "Tet"}),
+                GoldCall(name="find", arguments={"country": "VN", "name": "Hung"}),
+                GoldCall(name="convert", arguments={"country": "VN", "name": "Tet"}),
             ),
         ),
     ),
     tools=("find", "convert", "list"),
     target=Facts(required=(DAY, MOON_NAME)),
-    alternatives={"find": (GoldCall(tool="list", arguments={"country": "VN"}),)},
+    alternatives={"find": (GoldCall(name="list", arguments={"country": "VN"}),)},
 )
 FIND, CONVERT, LIST = spec("find", "country", "name", replaceable=True), spec("convert", "country", "name"), spec("list", "country")
 FAILED = '{"error":"HTTP 500: no."}'
@@ -96,7 +96,7 @@ def test_a_renamed_tool_is_found_by_its_arguments() -> None:
     search = Search(SCENARIO, (other, spec("find_v2", "country", "name", "year", required=("country",)), CONVERT), [[0, 1]])
     assert [one.key for one in search.next({})] == ["1"]
     (attempt,) = search.next({"1": MOON})
-    assert (attempt.key, attempt.tool, attempt.way) == ("0.named0", "find_v2", Way.RESULT)
+    assert (attempt.key, attempt.name, attempt.way) == ("0.named0", "find_v2", Way.RESULT)
 
 
 def test_a_renamed_argument_is_found_in_the_schema_or_in_the_error() -> None:

@@ -61,7 +61,7 @@ def real_answers() -> Mapping[str, Any]:
     """What the tools answer to every gold call."""
     direct = direct_caller()
     calls = (call for one in packaged("perfect") for call in one.gold_calls)
-    return {call_key(call.tool, call.arguments): direct(call.tool, call.arguments) for call in calls}
+    return {call_key(call.name, call.arguments): direct(call.name, call.arguments) for call in calls}
 
 
 @pytest.mark.parametrize("fault", [*KINDS, *SCHEDULES, *(kind.name for kind in FAULTS)])
@@ -71,7 +71,7 @@ def test_what_is_predicted_is_what_the_calls_prove(fault: str) -> None:
         proven = asyncio.run(prove_ways(tools, scenarios, [fault]))
     except PrerequisiteError:
         pytest.skip("it has no default options")
-    assert len(proven) == sum(len({call.tool for call in one.gold_calls}) for one in scenarios)
+    assert len(proven) == sum(len({call.name for call in one.gold_calls}) for one in scenarios)
     by_id, others = {one.id: one for one in scenarios}, gold_arguments(scenarios)
     # What a fault does to the parts of an answer that hold no fact can only be known from the answer.
     whole = PERTURBATIONS.get(parse_perturbation(fault).name).family not in ("endpoint", "tools")
@@ -85,7 +85,7 @@ def test_what_is_predicted_is_what_the_calls_prove(fault: str) -> None:
 @labelled
 def test_the_first_way_that_works_is_found(fault: str, ways: dict[str, int]) -> None:
     scenarios, tools = packaged("perfect")[::3], built_in()
-    offered = [tool for one in scenarios for tool in {call.tool for call in one.gold_calls}]
+    offered = [tool for one in scenarios for tool in {call.name for call in one.gold_calls}]
     assert (len(offered), sum(tools.specs[tool].human_replaceable for tool in offered)) == (EVERY, PERSON)
     proven = asyncio.run(prove_ways(tools, scenarios, [fault]))
     assert Counter(one.way.value for one in proven) == ways
@@ -106,12 +106,12 @@ SHOP = Scenario(
     turns=(
         Turn(
             messages=({"role": "user", "content": "What does the lamp cost?"},),
-            gold_calls=(GoldCall(tool="find_price", arguments={"item": "lamp"}), GoldCall(tool="count_stock", arguments={"item": "lamp"})),
+            gold_calls=(GoldCall(name="find_price", arguments={"item": "lamp"}), GoldCall(name="count_stock", arguments={"item": "lamp"})),
         ),
     ),
     tools=("find_price", "count_stock", "list_prices"),
     target=Facts(required=(Fact(name="price", value=245, call=0, pointer="/price"), Fact(name="stock", value=7, call=1, pointer="/stock"))),
-    alternatives={"find_price": (GoldCall(tool="list_prices", arguments={}),)},
+    alternatives={"find_price": (GoldCall(name="list_prices", arguments={}),)},
 )
 STOCK = {"find_price": {"price": 245}, "count_stock": {"stock": 7}, "list_prices": {"lamp": 245, "chair": 89}}
 

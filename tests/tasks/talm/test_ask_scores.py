@@ -75,7 +75,7 @@ def test_who_was_asked_when_is_a_sentence(counts: list[int], said: str) -> None:
 def lacking_value(value: Any = "QX7K2P", query: str = "Cancel my booking.", name: str = "reference", **more: Any) -> Scenario:
     said = f"The {name} is {value}."
     missing = Missing(kind=MissingKind.ARGUMENT, name=name, value=value, **{"removed_text": said, "human_answer": said, **more})
-    gold = GoldCall(tool="cancel", arguments={name: value})
+    gold = GoldCall(name="cancel", arguments={name: value})
     return Scenario(
         id="s", group="underspecified", turns=(Turn(messages=({"role": "user", "content": query},), gold_calls=(gold,)),), missing=missing
     )

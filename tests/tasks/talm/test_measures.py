@@ -167,7 +167,7 @@ def test_interaction_is_over_the_episodes_not_skipped_and_needs_a_person() -> No
 def test_a_question_is_told_relevant_by_what_the_tool_specification_says() -> None:
     run = Run("simulated").add("underspecified", asked=1, question="Which airport?")
     missing = Missing(kind=MissingKind.ARGUMENT, name="q", value="HAN", human_answer="HAN")
-    turn = Turn(messages=({"role": "user", "content": "?"},), gold_calls=(GoldCall(tool="look_up", arguments={"q": "HAN"}),))
+    turn = Turn(messages=({"role": "user", "content": "?"},), gold_calls=(GoldCall(name="look_up", arguments={"q": "HAN"}),))
     (scenario,) = (one.model_copy(update={"missing": (missing,), "turns": (turn,)}) for one in run.scenarios.values())
     spec = ToolSpec(
         name="look_up",

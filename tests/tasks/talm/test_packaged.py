@@ -68,7 +68,7 @@ def test_the_set_is_as_large_as_the_paper_s() -> None:
     twice = Counter(scenario.base for scenario in find_task("talm").read(["underspecified"]))
     assert sum(times > 1 for times in twice.values()) >= 24
     perfect = find_task("talm").read(["perfect"])
-    sizes = Counter(len({call.tool for call in scenario.gold_calls}) for scenario in perfect)
+    sizes = Counter(len({call.name for call in scenario.gold_calls}) for scenario in perfect)
     assert sizes[1] >= 9 and sizes[3] >= 1 and set(sizes) == {1, 2, 3}
     used = Counter(tool for scenario in perfect for tool in scenario.tools)
     assert [name for name in direct_caller().specs if used[name] < 3] == []

@@ -115,7 +115,7 @@ def scenarios() -> list[Scenario]:
     """The twenty requests as they are asked, each after the one that says all."""
     made = []
     for number, one in enumerate(TWENTY, 1):
-        calls = (GoldCall(tool="book_train", arguments=_ARGUMENTS),)
+        calls = (GoldCall(name="book_train", arguments=_ARGUMENTS),)
         shared = {"tools": ("book_train", "find_hotel"), "target": Facts(required=(Fact(name="seat", value="12A"),))}
         texts = {"perfect": "Book a train from Vienna to Graz, with all that is needed.", "underspecified": "Book a train from Vienna."}
         for group, text in texts.items():

@@ -202,7 +202,7 @@ def test_needed_values_are_those_of_calls_facts_and_what_is_missing() -> None:
             "id": "a",
             "task": "refusal",
             "group": "fitting",
-            "turns": [{"messages": [{"role": "user", "content": "?"}], "gold_calls": [{"tool": "g", "arguments": {"day": "today"}}]}],
+            "turns": [{"messages": [{"role": "user", "content": "?"}], "gold_calls": [{"name": "g", "arguments": {"day": "today"}}]}],
             "target": {"type": "calls", "expected": "calls", "accepted": [call]},
             "missing": {"kind": "argument", "name": "code", "value": "KEF", "removed_text": "to Keflavik"},
         }

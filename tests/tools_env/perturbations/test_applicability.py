@@ -32,7 +32,7 @@ async def count() -> dict[str, str]:
     async def play(scenario: Scenario) -> int:
         earlier: list[ReadAnswer] = []
         for number, gold in enumerate(scenario.gold_calls, 1):
-            spec, clean = tools.specs[gold.tool], await ask(gold.tool, gold.arguments)
+            spec, clean = tools.specs[gold.name], await ask(gold.name, gold.arguments)
             call = Call(
                 spec,
                 gold.arguments,
@@ -40,15 +40,15 @@ async def count() -> dict[str, str]:
                 tools.specs,
                 VirtualClock(),
                 f"{scenario.id}@1",
-                response=tools.response_schema(gold.tool),
-                others=others[gold.tool],
+                response=tools.response_schema(gold.name),
+                others=others[gold.name],
                 earlier=list(earlier),
-                send=partial(ask, gold.tool),
+                send=partial(ask, gold.name),
             )
             for one in open_perturbations(SILENT, seed=0, episode=call.episode):
                 if not one.lacks(spec, call.response, call.others) and await one.after(call, clean) is not None:
                     fired[one.name] += 1
-            earlier.append(ReadAnswer(gold.tool, clean.value, gold.arguments))
+            earlier.append(ReadAnswer(gold.name, clean.value, gold.arguments))
         return len(scenario.gold_calls)
 
     calls = sum(await asyncio.gather(*map(play, task.load(perfect))))

@@ -122,7 +122,7 @@ def _instances(path: Path, rows: _Rows, specs: Mapping[str, JsonObject]) -> Iter
                 f"{path}:{line}", f"nothing describes API '{unknown[0]}', which the dialogue calls; add it to data/all_apis.csv."
             )
             continue
-        call = GoldCall(tool=row["api_name"], arguments=row["param_dict"], result=_success(row.get("result")))
+        call = GoldCall(name=row["api_name"], arguments=row["param_dict"], result=_success(row.get("result")))
         messages = _messages([one for _, one in kept[:index]])
         if path.stem in _UNSERVED:
             yield SourceProblem(f"{path}:{line}", f"{_UNSERVED[path.stem]}; the instance is not complete.")
@@ -132,7 +132,7 @@ def _instances(path: Path, rows: _Rows, specs: Mapping[str, JsonObject]) -> Iter
             yield SourceProblem(f"{path}:{line}", f"'{min(unsaid)}' of the call is said nowhere before it; the instance is not complete.")
             continue
         try:
-            yield complete_scenario(f"{_NAME}.{path.stem}.{number}", messages, shown, [call.tool], _SOURCE, [call])
+            yield complete_scenario(f"{_NAME}.{path.stem}.{number}", messages, shown, [call.name], _SOURCE, [call])
         except ValueError as err:
             yield SourceProblem(f"{path}:{line}", str(err))
 

@@ -215,7 +215,7 @@ def _check_incomplete(pair: _Pair) -> Iterator[tuple[str, bool]]:
 def _check_served_in_part(pair: _Pair) -> Iterator[tuple[str, bool]]:
     """Look for a call that can still be made, once one cannot."""
     stopped = {number for number, _, name, required in _lost_arguments(pair) if name in required}
-    left = [call.tool for number, call in enumerate(pair.original.gold_calls) if number not in stopped]
+    left = [call.name for number, call in enumerate(pair.original.gold_calls) if number not in stopped]
     if stopped and left:
         yield f"'{left[0]}' can still be called, so that part of the request is served", False
 
@@ -281,7 +281,7 @@ def _lost_arguments(pair: _Pair) -> list[tuple[int, str, str, tuple[str, ...]]]:
     specs = {str(spec.get("name")): spec for spec in map(spec_of, pair.original.shown_tools)}
     before, after = list(readable_texts(pair.original.turns)), list(readable_texts(pair.changed.turns))
     return [
-        (number, call.tool, name, required_of(specs.get(call.tool, {})))
+        (number, call.name, name, required_of(specs.get(call.name, {})))
         for number, call in enumerate(pair.original.gold_calls)
         for name, value in call.arguments.items()
         if any(gives_value_away(text, value) for text in before) and not any(gives_value_away(text, value) for text in after)

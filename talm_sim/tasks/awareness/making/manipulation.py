@@ -26,6 +26,7 @@ from talm_sim.tasks.awareness.making.remove import remove_by_rules
 from talm_sim.tasks.awareness.making.replace import Skipped, Swap, replace_tools
 from talm_sim.tasks.awareness.making.written import conversation_text, described_apis, gold_calls_text, read_object, read_removal
 from talm_sim.types import Scenario, YesNo
+from talm_sim.types.base import canonical_form
 
 GROUPS = ("replaced", "removed")
 """The manipulations (section 3.2), named as the groups of what they make."""
@@ -124,7 +125,7 @@ class Original:
     @cached_property
     def digest(self) -> str:
         """Equal scenarios have equal digests."""
-        return digest(self.scenario.model_dump(mode="json"))
+        return digest(canonical_form(self.scenario))
 
 
 @dataclass(slots=True, kw_only=True)

@@ -53,7 +53,7 @@ def remove_by_rules(scenario: Scenario, seed: int) -> Scenario | Skipped:
     specs = {str(spec.get("name")): spec for spec in map(spec_of, scenario.shown_tools)}
     for call in scenario.gold_calls:
         for name in call.arguments:
-            one = _removal(scenario, call, name, specs.get(call.tool, {}))
+            one = _removal(scenario, call, name, specs.get(call.name, {}))
             if isinstance(one, str):
                 reasons.append(one)
             else:

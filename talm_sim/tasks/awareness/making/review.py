@@ -21,6 +21,7 @@ from talm_sim.tasks.awareness.making.loaded import TASK
 from talm_sim.tasks.awareness.making.manipulation import line_of
 from talm_sim.tasks.awareness.making.written import replace_user_words
 from talm_sim.types import Missing, MissingKind, Scenario, YesNo
+from talm_sim.types.base import canonical_form
 
 _SPEAKERS = {"user": "User", "assistant": "AI", "tool": "Result"}
 
@@ -74,7 +75,7 @@ class ManipulationReviewer:
         facts += [Part("Look at", doubt)] if doubt else []
         parts = (*_conversation_parts(changed, original), *_tools(changed, original), *facts)
         lines = () if why else ((line_of(original), line) if original else (line,))
-        key = digest([changed.id, [turn.model_dump(mode="json") for turn in changed.turns], changed.shown_tools])
+        key = digest([changed.id, [*map(canonical_form, changed.turns)], changed.shown_tools])
         return Entry(key, changed.id, parts, not why, why, lines, _REASONS.get(changed.group, ()))
 
     def _read_rejected(self, file: Path, originals: Mapping[str, Scenario]) -> list[Entry]:

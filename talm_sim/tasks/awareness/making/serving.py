@@ -81,7 +81,7 @@ class Serving:
         self._found: dict[tuple[str, str], str] = {}
         gold: dict[str, GoldCall] = {}
         for one in (one for scenario in scenarios for one in scenario.gold_calls):
-            gold.setdefault(one.tool, one)
+            gold.setdefault(one.name, one)
         self._fields = {name: {key for key, _ in self._result(name, one.arguments)} for name, one in gold.items()}
         counted = Counter(key for fields in self._fields.values() for key in fields)
         self._common = {key for key, times in counted.items() if times > _COMMON}
@@ -104,11 +104,11 @@ class Serving:
 
     def _find(self, original: Scenario, tool: str) -> str:
         for call in original.gold_calls:
-            shared = _arguments(self._specs[tool]) & _arguments(self._specs[call.tool])
+            shared = _arguments(self._specs[tool]) & _arguments(self._specs[call.name])
             if len(shared) >= _SAME_ARGUMENTS:
-                return f"'{tool}' takes the same arguments as '{call.tool}': {', '.join(sorted(shared))}"
-            if tool in _BY_OTHER_MEANS.get(call.tool, ()):
-                return f"'{tool}' leads to what '{call.tool}' does"
+                return f"'{tool}' takes the same arguments as '{call.name}': {', '.join(sorted(shared))}"
+            if tool in _BY_OTHER_MEANS.get(call.name, ()):
+                return f"'{tool}' leads to what '{call.name}' does"
         facts = self._asked.get(original.id, ())
         for fact in facts:
             field = _field_of(fact)

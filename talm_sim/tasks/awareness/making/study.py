@@ -26,6 +26,7 @@ from talm_sim.tasks.awareness.making.apibank_apis import to_api_object
 from talm_sim.tasks.awareness.making.loaded import LoadedSource, SourceProblem, complete_scenario, fault_in
 from talm_sim.tasks.awareness.making.toolbench import api_spec, callable_names
 from talm_sim.types import GoldCall, JsonObject, Missing, MissingKind, Scenario, Source, YesNo
+from talm_sim.types.base import canonical_form
 
 STUDY_URL = "https://huggingface.co/datasets/ddehun/ICT"
 _GROUPS = {"api": "replaced", "utterance": "removed"}
@@ -93,7 +94,7 @@ def _told_apart(one: Scenario, file: Path, originals: Mapping[Path, Scenario]) -
         return one
     if file not in originals:
         raise ValueError(f"'{one.base}' has different originals in other files, and none in this one; add its original to this file.")
-    base = f"{one.base}.{digest(originals[file].model_dump(mode='json'), 8)}"
+    base = f"{one.base}.{digest(canonical_form(originals[file]), 8)}"
     if one.group == "complete":
         return one.model_copy(update={"id": base})
     return one.model_copy(update={"id": f"{base}.{one.group}", "source": one.source.model_copy(update={"base": base})})
@@ -118,7 +119,7 @@ def _scenario(row: Any) -> Scenario:
     group = _group_of(row) if changed else "complete"
     shown, call = _tools(str(row["api_list"]), "api_list"), _call(str(row["answer"]))
     # A changed list may lack what the answer calls.
-    relevant = _named_apis(str(row["answer"]), shown) or ([call.tool] if call else [])
+    relevant = _named_apis(str(row["answer"]), shown) or ([call.name] if call else [])
     if not relevant:
         raise ValueError("answer: names no API of api_list; name the one that serves the request.")
     if group == "replaced":
@@ -195,7 +196,7 @@ def _call(text: str) -> GoldCall | None:
         node = ast.parse(text.strip().strip("[]"), mode="eval").body
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             arguments = {one.arg: ast.literal_eval(one.value) for one in node.keywords if one.arg}
-            return GoldCall(tool=node.func.id, arguments=arguments)
+            return GoldCall(name=node.func.id, arguments=arguments)
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
         return None
     return None
@@ -210,7 +211,7 @@ def _messages(conversation: str) -> list[dict[str, Any]]:
         request = _REQUEST.fullmatch(text.strip()) if speaker == "API-Request" else None
         call = _call(request["call"]) if request else None
         if request and call:
-            made = {"id": f"call_{number}", "name": call.tool, "arguments": call.arguments}
+            made = {"id": f"call_{number}", "name": call.name, "arguments": call.arguments}
             messages.append({"role": "assistant", "content": "", "tool_calls": [made]})
             messages.append({"role": "tool", "content": request["result"], "tool_call_id": made["id"]})
         else:

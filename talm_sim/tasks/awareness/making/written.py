@@ -35,7 +35,7 @@ def described_apis(scenario: Scenario, names: Sequence[str] = ()) -> str:
 
 def gold_calls_text(scenario: Scenario) -> str:
     """List the calls that would serve the request, one per line."""
-    calls = [json.dumps({"name": call.tool, "arguments": call.arguments}, ensure_ascii=False) for call in scenario.gold_calls]
+    calls = [json.dumps({"name": call.name, "arguments": call.arguments}, ensure_ascii=False) for call in scenario.gold_calls]
     return "\n".join(calls) or "(not given)"
 
 

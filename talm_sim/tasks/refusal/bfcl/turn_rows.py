@@ -141,6 +141,6 @@ def _read_call(text: str, specs: Mapping[str, ToolSpec], line: FileRow, place: s
         given = {**dict(zip(names, call.args, strict=False)), **{str(one.arg): one.value for one in call.keywords}}
         if len(call.args) > len(names) or len(given) != len(call.args) + len(call.keywords):
             raise ValueError
-        return GoldCall(tool=call.func.id, arguments={name: ast.literal_eval(value) for name, value in given.items()})
+        return GoldCall(name=call.func.id, arguments={name: ast.literal_eval(value) for name, value in given.items()})
     except (SyntaxError, ValueError, TypeError, KeyError):
         raise line.fault(f"{place}: '{text}' is not a call of a function with literal values; write NAME(PARAMETER='VALUE').") from None

@@ -57,7 +57,7 @@ class TurnsPolicy(ControlPolicy):
             return _ask(number) if asks else _text_turn(_ASKS)
         if len(messages) > said[-1] + 1:
             return _text_turn(_DONE)
-        made = (ToolCall(id=f"gold-{number}-{index}", name=one.tool, arguments=one.arguments) for index, one in enumerate(calls))
+        made = (ToolCall(id=f"gold-{number}-{index}", name=one.name, arguments=one.arguments) for index, one in enumerate(calls))
         return ModelTurn(tool_calls=tuple(made), stop="tool_calls")
 
     def _places_of_turns(self, messages: Sequence[BaseMessage]) -> list[int]:

@@ -112,7 +112,7 @@ def read_missing_turn(episode: Episode, scenario: Scenario) -> MissingTurn | Non
     hidden = scenario.group == LACKS_FUNCTION
     if any(name not in shown for name in names):
         label = MissingLabel.NOT_SHOWN
-    elif not hidden and (changed or not {one.tool for one in following.gold_calls}.isdisjoint(names)):
+    elif not hidden and (changed or not {one.name for one in following.gold_calls}.isdisjoint(names)):
         label = MissingLabel.GUESSED
     elif changed:
         label = MissingLabel.ACTED_IN_PART
@@ -142,7 +142,7 @@ def _names(text: str, scenario: Scenario, number: int) -> bool | None:
     """Return whether a text names the hidden function or the missing parameter; None if it is not known which parameter that is."""
     following = scenario.turns[number + 1]
     if scenario.group == LACKS_FUNCTION:
-        needed = [one.tool for one in following.gold_calls if one.tool in following.tools_added] or [*following.tools_added]
+        needed = [one.name for one in following.gold_calls if one.name in following.tools_added] or [*following.tools_added]
         said = _stems(text)
         return any(_holds(text, name) or _stems_of_name(name) <= said for name in needed)
     parameters = _missing_parameters(scenario, number)
@@ -185,7 +185,7 @@ def _calls(episode: Episode, number: int) -> Iterator[tuple[str, Mapping[str, An
 def _makes(call: tuple[str, Mapping[str, Any]], right: GoldCall) -> bool:
     """Return whether a call is the right one: the same function, and the right call's arguments among its own."""
     name, given = call
-    return name == right.tool and all(key in given and given[key] == value for key, value in right.arguments.items())
+    return name == right.name and all(key in given and given[key] == value for key, value in right.arguments.items())
 
 
 def _main_word(parameter: str) -> str:

@@ -124,19 +124,19 @@ class _Proof:
         for name in scenario.tools:
             if name not in self._specs:
                 yield f"there is no tool '{name}'", "correct the name or add the tool"
-        needed = len({one.tool for one in scenario.gold_calls})
+        needed = len({one.name for one in scenario.gold_calls})
         # If the one tool that is needed is masked, no call is left.
         if not needed and scenario.group in {"perfect", *_GAPS}:
             yield "it has no gold call", "say which calls solve it"
         if self._packaged and len({self._specs[name].category for name in scenario.tools if name in self._specs}) > 1:
             yield "its tools belong to several categories", "combine tools of one category"
         for one in scenario.gold_calls:
-            if one.tool not in scenario.tools:
-                yield f"gold call '{one.tool}' is not among its tools", "add it to `tools`"
-            elif one.tool in self._specs:
+            if one.name not in scenario.tools:
+                yield f"gold call '{one.name}' is not among its tools", "add it to `tools`"
+            elif one.name in self._specs:
                 with suppress(NotChecked):
-                    for fault in Schema(self._specs[one.tool].parameters).faults(one.arguments):
-                        yield f"gold call '{one.tool}': {fault.message}", "correct the arguments"
+                    for fault in Schema(self._specs[one.name].parameters).faults(one.arguments):
+                        yield f"gold call '{one.name}': {fault.message}", "correct the arguments"
 
     def _facts(self, scenario: Scenario, facts: Iterable[Fact]) -> Iterator[_Finding]:
         names = Counter(fact.name for fact in facts)
@@ -161,7 +161,7 @@ class _Proof:
                 yield from _compare(fact, results)
         # Facts are searched for in the last answer, so what an earlier turn asks for need not be among them.
         earlier = len(scenario.gold_calls) - len(scenario.user_turns[-1].gold_calls)
-        unread = [one.tool for index, one in enumerate(scenario.gold_calls) if index >= earlier and index not in {fact.call for fact in facts}]
+        unread = [one.name for index, one in enumerate(scenario.gold_calls) if index >= earlier and index not in {fact.call for fact in facts}]
         if unread:
             yield f"no fact needs gold call '{unread[0]}'", "add a fact from it or drop the call"
 
@@ -172,21 +172,21 @@ class _Proof:
             if not theirs:
                 yield f"`alternatives` names '{tool}', on which no fact rests", "name the tool of a gold call with a fact"
             for one in calls:
-                if one.tool not in scenario.tools or one.tool not in self._specs:
-                    yield f"the alternative '{one.tool}' is not among its tools", "add it to `tools`"
+                if one.name not in scenario.tools or one.name not in self._specs:
+                    yield f"the alternative '{one.name}' is not among its tools", "add it to `tools`"
                     continue
                 result, failure = self._run(one)
                 if failure:
                     yield f"the alternative call failed: {failure}", "correct its arguments"
                 elif theirs and not any(gives_fact(canonical_json(result), fact) for fact in theirs):
-                    yield f"the alternative '{one.tool}' gives no fact of '{tool}'", "name a call that does"
+                    yield f"the alternative '{one.name}' gives no fact of '{tool}'", "name a call that does"
 
     def _run(self, one: GoldCall) -> tuple[Any, str]:
         """Return the result of a gold call, or why there is none."""
-        key = canonical_json([one.tool, one.arguments])
+        key = canonical_json([one.name, one.arguments])
         if key not in self._results or self._begin is not None:
             try:
-                self._results[key] = (self._call(one.tool, one.arguments), "")
+                self._results[key] = (self._call(one.name, one.arguments), "")
             except ToolError as err:
                 self._results[key] = (None, str(err))
         result: tuple[Any, str] = self._results[key]
@@ -216,7 +216,7 @@ class _Proof:
             yield "its query is not its base's", "copy it"
         if scenario.group in {"replaceable", "non-replaceable"}:
             masked = {one.name for one in scenario.missing}
-            left = tuple(one for one in base.gold_calls if one.tool not in masked)
+            left = tuple(one for one in base.gold_calls if one.name not in masked)
             if scenario.gold_calls != left or scenario.tools != base.tools or len(left) == len(base.gold_calls):
                 yield "its gold calls are not its base's without the masked tool", "copy `tools`; keep the gold calls that remain possible"
 
@@ -241,27 +241,27 @@ class _Proof:
         if more or missing.other is None or missing.other == missing.value:
             yield "a late gap is one argument with another value that fits as well", "set `missing` to one argument, and its `other`"
             return
-        if not users or users[0].tool not in self._specs:
+        if not users or users[0].name not in self._specs:
             return
         gold = users[0]
         left = {name: value for name, value in gold.arguments.items() if name != missing.name}
         with suppress(NotChecked):
-            for fault in Schema(self._specs[gold.tool].parameters).faults(left):
-                yield f"'{gold.tool}' asks for '{missing.name}' by itself: {fault.message}", "a late gap is in an optional argument"
+            for fault in Schema(self._specs[gold.name].parameters).faults(left):
+                yield f"'{gold.name}' asks for '{missing.name}' by itself: {fault.message}", "a late gap is in an optional argument"
                 return
-        result, failure = self._run(GoldCall(tool=gold.tool, arguments=left))
+        result, failure = self._run(GoldCall(name=gold.name, arguments=left))
         shown = failure or json.dumps(result, ensure_ascii=False)
         for value in (missing.value, missing.other):
             if not mentions(shown, value):
-                yield f"'{gold.tool}' without '{missing.name}' does not name {value!r}: {shown[:120]}", "choose values that its answer names"
+                yield f"'{gold.name}' without '{missing.name}' does not name {value!r}: {shown[:120]}", "choose values that its answer names"
                 return
-        here, there = self._run(gold), self._run(GoldCall(tool=gold.tool, arguments={**gold.arguments, missing.name: missing.other}))
+        here, there = self._run(gold), self._run(GoldCall(name=gold.name, arguments={**gold.arguments, missing.name: missing.other}))
         if there[1]:
-            yield f"'{gold.tool}' fails with {missing.other!r}: {there[1]}", "choose another value that fits"
+            yield f"'{gold.name}' fails with {missing.other!r}: {there[1]}", "choose another value that fits"
             return
         asked = [fact.pointer for fact in facts if fact.call is not None and scenario.gold_calls[fact.call] == gold]
         if here == there or (asked and all(resolve_pointer(here[0], one, None) == resolve_pointer(there[0], one, None) for one in asked)):
-            yield f"'{gold.tool}' gives the same with {missing.other!r}", "choose another value that leads to other facts"
+            yield f"'{gold.name}' gives the same with {missing.other!r}", "choose another value that leads to other facts"
 
     def _missing_argument(self, scenario: Scenario, missing: Missing) -> Iterator[_Finding]:
         users = [one for one in scenario.gold_calls if one.arguments.get(missing.name, ...) == missing.value]
@@ -270,7 +270,7 @@ class _Proof:
         if not missing.removed_text.strip():
             yield f"it does not say which text was removed for '{missing.name}'", "set missing.removed_text"
         for one in users[:1]:
-            spec = self._specs.get(one.tool)
+            spec = self._specs.get(one.name)
             common = [] if spec is None else [spec.description, *_descriptions(spec, missing.name)]
             leak = find_leak(_agent_input_text(scenario), missing.value, missing.removed_text, common)
             if leak:
@@ -311,7 +311,7 @@ class _Proof:
     def _missing_tool(self, scenario: Scenario, missing: Missing) -> Iterator[_Finding]:
         if missing.name not in scenario.tools:
             yield f"the missing tool '{missing.name}' is not among its tools", "list it in `tools`; the mask takes it away"
-        if missing.name in {one.tool for one in scenario.gold_calls}:
+        if missing.name in {one.name for one in scenario.gold_calls}:
             yield f"a gold call uses the missing tool '{missing.name}'", "drop that call"
         spec = self._specs.get(missing.name)
         if spec is not None and spec.human_replaceable is not (scenario.group == "replaceable"):

@@ -170,7 +170,7 @@ def _draft(tried: CalledTool, offered: Sequence[ToolSpec], now: datetime, asked:
     perfect = Scenario(
         id=spec.name,
         group="perfect",
-        turns=_turns(request.query(), GoldCall(tool=spec.name, arguments=tried.arguments)),
+        turns=_turns(request.query(), GoldCall(name=spec.name, arguments=tried.arguments)),
         tools=tuple(one.name for one in offered),
         target=Facts(required=(fact,)),
         source=Source(name="talm-sim scenarios init"),

@@ -83,7 +83,7 @@ def guessing_odds(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> dict[str
 def users_of(missing: Missing, scenario: Scenario, specs: Mapping[str, ToolSpec]) -> list[ToolSpec]:
     """Return the tools whose gold calls give a missing argument its value."""
     calls = (one for one in scenario.gold_calls if one.arguments.get(missing.name, ...) == missing.value)
-    return [specs[one.tool] for one in calls if one.tool in specs]
+    return [specs[one.name] for one in calls if one.name in specs]
 
 
 def _choices(schema: Any, root: Mapping[str, Any], references: int) -> int | None:

@@ -57,7 +57,7 @@ class Item:
 
 def tool_call_text(source: SourceQuestion) -> str:
     """Return the gold call as an option's text."""
-    return json.dumps({"name": source.call.tool, "arguments": source.call.arguments}, ensure_ascii=False)
+    return json.dumps({"name": source.call.name, "arguments": source.call.arguments}, ensure_ascii=False)
 
 
 def _without_tool(tools: Sequence[ToolSpec], name: str) -> list[ToolSpec]:

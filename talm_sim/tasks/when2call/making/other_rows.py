@@ -133,12 +133,12 @@ def _parsed(value: Any, where: str) -> list[JsonObject]:
 def _source(name: str, question: str, call: tuple[Any, Any], tools: list[JsonObject], origin: tuple[str, str]) -> _Source:
     tool, arguments = call
     try:
-        gold = GoldCall(tool=tool, arguments=arguments)
+        gold = GoldCall(name=tool, arguments=arguments)
         specs = [tool_spec(document) for document in tools]
     except (ValueError, LookupError, TypeError):
         return DroppedSource(name, "its right call or a tool it shows cannot be read")
-    spec = next((one for one in specs if one.name == gold.tool), None)
+    spec = next((one for one in specs if one.name == gold.name), None)
     if spec is None:
-        return DroppedSource(name, f"it does not show the tool '{gold.tool}' that it calls")
-    others = tuple(one for one in specs if one.name != gold.tool)
+        return DroppedSource(name, f"it does not show the tool '{gold.name}' that it calls")
+    others = tuple(one for one in specs if one.name != gold.name)
     return SourceQuestion(name, question, gold, spec, others, licence=origin[1], origin=origin[0])

@@ -117,9 +117,9 @@ def item_of(row: Mapping[str, Any]) -> Item | None:
     """Return the item a row was written from, as far as the checks look at it; None where the row does not say which tool it calls."""
     tools = [row.get("target_tool"), *(row.get("orig_tools") or ()), *row["tools"]]
     try:
-        call = GoldCall.model_validate({"tool": (said := json.loads(row["answers"]["tool_call"]))["name"], "arguments": said["arguments"]})
+        call = GoldCall.model_validate({"name": (said := json.loads(row["answers"]["tool_call"]))["name"], "arguments": said["arguments"]})
         specs = [tool_spec(spec_of(text)) for text in tools if text]
-        spec = next(one for one in specs if one.name == call.tool)
+        spec = next(one for one in specs if one.name == call.name)
     except (ValueError, LookupError, TypeError, StopIteration):
         return None
     held = row.get("held_out_param")

@@ -13,6 +13,7 @@ from talm_sim.scenarios.making.outcome import DroppedSource
 from talm_sim.scenarios.turns import fault_in_question
 from talm_sim.tasks.when2call.making.splitting import Split, find_lead, split_query, tidy_request
 from talm_sim.types import Behaviour, Choice, Fact, Facts, GoldCall, JsonObject, Missing, Scenario, ToolSpec
+from talm_sim.types.base import canonical_form
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +59,7 @@ class SourceQuestion:
         tools = [tool_text(spec) for spec in (self.spec, *self.others)]
         facts = [fact.model_dump(mode="json") for fact in self.facts]
         removed = self.removal.question if self.removal else ""
-        return digest(
-            [self.id, self.question, self.call.model_dump(mode="json"), tools, facts, removed, missing, self.licence, self.origin, self.turn]
-        )
+        return digest([self.id, self.question, canonical_form(self.call), tools, facts, removed, missing, self.licence, self.origin, self.turn])
 
 
 def tool_text(spec: ToolSpec) -> str:
@@ -106,14 +105,14 @@ def _parts(scenario: Scenario, variants: Sequence[Scenario], specs: Mapping[str,
     if fault_in_question(scenario):
         yield DroppedSource(scenario.id, "it holds more than a single question")
         return
-    unknown = [call.tool for call in calls if call.tool not in specs]
+    unknown = [call.name for call in calls if call.name not in specs]
     if unknown:
         yield DroppedSource(scenario.id, f"there is no specification of its tool '{unknown[0]}'")
         return
     if len(calls) == 1:
         yield _question(scenario, 0, scenario.query, [(one.query, one) for one in variants], specs)
         return
-    split = split_query(scenario.query, calls, [specs[call.tool] for call in calls])
+    split = split_query(scenario.query, calls, [specs[call.name] for call in calls])
     if isinstance(split, str):
         yield DroppedSource(scenario.id, f"its asks cannot be told apart: {split}")
         return
@@ -143,7 +142,7 @@ def _question(
     scenario: Scenario, index: int, question: str, rewritten: Sequence[tuple[str, Scenario]], specs: Mapping[str, ToolSpec]
 ) -> SourceQuestion:
     call = scenario.gold_calls[index]
-    spec = specs[call.tool]
+    spec = specs[call.name]
     removals = (
         Removal(text, variant.missing[0])
         for text, variant in rewritten
@@ -152,7 +151,7 @@ def _question(
         and call.arguments.get(variant.missing[0].name, ...) == variant.missing[0].value
     )
     facts = scenario.target.required if isinstance(scenario.target, Facts) else ()
-    needed = {one.tool for one in scenario.gold_calls}
+    needed = {one.name for one in scenario.gold_calls}
     return SourceQuestion(
         id=scenario.id if len(scenario.gold_calls) == 1 else f"{scenario.id}.{index + 1}",
         question=question,
@@ -171,14 +170,14 @@ def _from_choice(scenario: Scenario) -> SourceQuestion | DroppedSource:
     assert isinstance(scenario.target, Choice)
     try:
         written = json.loads(scenario.target.text_of(Behaviour.TOOL_CALL) or "")
-        call = GoldCall(tool=written["name"], arguments=written["arguments"])
+        call = GoldCall(name=written["name"], arguments=written["arguments"])
         shown = [tool_spec(spec_of(text)) for text in scenario.shown_tools]
     except (ValueError, LookupError, TypeError, AttributeError):
         return DroppedSource(scenario.id, "its tool call or a tool it shows cannot be read")
-    spec = next((one for one in shown if one.name == call.tool), None)
+    spec = next((one for one in shown if one.name == call.name), None)
     if spec is None:
-        return DroppedSource(scenario.id, f"it does not show the tool '{call.tool}' that it calls")
-    others = tuple(one for one in shown if one.name != call.tool)
+        return DroppedSource(scenario.id, f"it does not show the tool '{call.name}' that it calls")
+    others = tuple(one for one in shown if one.name != call.name)
     return SourceQuestion(scenario.id, scenario.query, call, spec, others, licence=scenario.source.licence, origin=scenario.source.name)
 
 

@@ -115,7 +115,7 @@ def _explain_astray(parts: tuple[str, str], calls: Sequence[GoldCall], specs: Se
         return "its sentences name no argument of the calls"
     for index, (own, call) in enumerate(zip(parts, calls, strict=True)):
         if not grounded[index] and _margin(own, parts[1 - index], specs[index]) <= 0:
-            return f"no words of its sentences tell that one asks for '{call.tool}'"
+            return f"no words of its sentences tell that one asks for '{call.name}'"
     return ""
 
 

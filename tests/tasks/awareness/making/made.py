@@ -45,8 +45,8 @@ REMINDER = tool("AddReminder", "Reminder at a time", ["content", "time"])
 def asked(*said: str, tools: Sequence[dict[str, Any]] = (STOCK, BALANCE), name: str = "mine.1", **arguments: Any) -> Scenario:
     """A complete scenario in which user and assistant speak by turns, and the first tool is called."""
     messages = [{"role": "assistant" if number % 2 else "user", "content": text} for number, text in enumerate(said)]
-    call = GoldCall(tool=tools[0]["name"], arguments=arguments)
-    return complete_scenario(name, messages, tools, [call.tool], Source(name="made"), [call])
+    call = GoldCall(name=tools[0]["name"], arguments=arguments)
+    return complete_scenario(name, messages, tools, [call.name], Source(name="made"), [call])
 
 
 def write_apibank(folder: Path, *dialogues: Sequence[dict[str, Any]], catalogue: str = "") -> Path:

@@ -69,7 +69,7 @@ def test_only_what_no_call_needs_is_gone() -> None:
 
 
 def test_one_of_two_requests_is_gone() -> None:
-    call = GoldCall(tool="AddReminder", arguments={"content": "milk", "time": "2022-03-14"})
+    call = GoldCall(name="AddReminder", arguments={"content": "milk", "time": "2022-03-14"})
     base = asked("Price of SQ? Please remind me of milk.", tools=(STOCK, REMINDER), stock_code="SQ")
     turn = base.turns[0].model_copy(update={"gold_calls": (*base.gold_calls, call)})
     original = base.model_copy(update={"turns": (turn,), "target": YesNo(gold="yes", relevant=("QueryStock", "AddReminder"))})

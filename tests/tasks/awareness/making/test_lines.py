@@ -76,8 +76,8 @@ def spec(name: str, required: list[str]) -> ToolSpec:
 
 
 SPECS = {"get_sun": spec("get_sun", ["city", "day"]), "get_rain": spec("get_rain", ["city"])}
-SUN = GoldCall(tool="get_sun", arguments={"city": "Oslo", "day": "Monday"})
-RAIN = GoldCall(tool="get_rain", arguments={"city": "Bergen", "unit": "mm"})
+SUN = GoldCall(name="get_sun", arguments={"city": "Oslo", "day": "Monday"})
+RAIN = GoldCall(name="get_rain", arguments={"city": "Bergen", "unit": "mm"})
 FACTS = (Fact(name="sunrise", value="06:12", call=0, pointer="/sunrise"),)
 
 
@@ -87,7 +87,7 @@ def talm(id_: str, group: str, query: str, calls: tuple[GoldCall, ...], missing:
         task="talm",
         group=group,
         turns=(Turn(messages=({"role": "user", "content": query},), gold_calls=calls),),
-        tools=tuple(call.tool for call in calls),
+        tools=tuple(call.name for call in calls),
         target=Facts(required=FACTS),
         missing=missing,
         source=Source(name="talm-sim", base=base),
@@ -125,5 +125,5 @@ def test_a_variant_is_taken_only_if_no_call_can_be_made(
             "Sunrise there then, and rain?",
             "weather-1.complete",
         )
-        assert made.target == YesNo(gold="no", relevant=tuple(call.tool for call in calls), made_by="people")
+        assert made.target == YesNo(gold="no", relevant=tuple(call.name for call in calls), made_by="people")
         assert made.missing == missing and made.shown_tools == loaded.scenarios[0].shown_tools

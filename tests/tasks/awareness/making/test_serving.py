@@ -76,7 +76,7 @@ def answer(tool: str, arguments: Mapping[str, Any]) -> Any:
 def scenario(id_: str, query: str, tool: str, arguments: dict[str, Any]) -> Scenario:
     shown = [SPECS[tool].model_dump()]
     return complete_scenario(
-        id_, [{"role": "user", "content": query}], shown, [tool], Source(name="made"), [GoldCall(tool=tool, arguments=arguments)]
+        id_, [{"role": "user", "content": query}], shown, [tool], Source(name="made"), [GoldCall(name=tool, arguments=arguments)]
     )
 
 
@@ -138,7 +138,7 @@ def test_a_replacement_that_serves_is_passed_over_and_the_check_names_it() -> No
 @labelled
 def test_built_in_tools_that_lead_to_an_answer_are_found(needed: str, arguments: dict[str, Any], shown: str, leads: bool) -> None:
     call = direct_caller()
-    one = GoldCall(tool=needed, arguments=arguments)
+    one = GoldCall(name=needed, arguments=arguments)
     said = [{"role": "user", "content": "Please look it up."}]
     made = complete_scenario("one", said, [call.specs[needed].model_dump()], [needed], Source(), [one])
     assert bool(Serving(call, call.specs, {}, [made]).find(made, shown)) is leads

@@ -31,7 +31,7 @@ def scenario(said: str = SAID) -> Scenario:
         {"role": "tool", "content": '{"token": "k7"}', "tool_call_id": "c1"},
         {"role": "user", "content": said},
     ]
-    calls = [GoldCall(tool="MoveMoney", arguments={"amount": 320, "to": "savings"})]
+    calls = [GoldCall(name="MoveMoney", arguments={"amount": 320, "to": "savings"})]
     return complete_scenario("bank-1", messages, tools, ["MoveMoney"], Source(name="toy", licence="CC0-1.0"), calls)
 
 

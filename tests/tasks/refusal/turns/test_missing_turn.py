@@ -27,8 +27,8 @@ from tests.tables import labelled
 LABELLED = Path(__file__).parent / "missing"
 TOOLS = ("ls", "cat", "find", "cd", "touch", "mv", "cp", "rm", "sort")
 LEAST = 0.95
-MOVE = GoldCall(tool="mv", arguments={"source": "a.txt", "destination": "archive"})
-SORT = GoldCall(tool="sort", arguments={"file_name": "final_report.pdf"})
+MOVE = GoldCall(name="mv", arguments={"source": "a.txt", "destination": "archive"})
+SORT = GoldCall(name="sort", arguments={"file_name": "final_report.pdf"})
 
 
 def said(text: str) -> tuple[dict[str, Any], ...]:
@@ -37,7 +37,7 @@ def said(text: str) -> tuple[dict[str, Any], ...]:
 
 def row(kind: str) -> Scenario:
     """A row whose second turn lacks the function `sort`, or the destination of a.txt; the third brings it."""
-    first = Turn(messages=said("Make a.txt."), gold_calls=(GoldCall(tool="touch", arguments={"file_name": "a.txt"}),))
+    first = Turn(messages=said("Make a.txt."), gold_calls=(GoldCall(name="touch", arguments={"file_name": "a.txt"}),))
     turns = {
         "func": (
             first,
@@ -63,7 +63,7 @@ def episode(kind: str, calls: list[str], text: str, then: tuple[GoldCall, ...] =
                 turn=place, call_id=call.id, name=call.name, ok=True, state_before="old", state_after="new" if name.endswith("*") else "old"
             )
         )
-    later = tuple(ToolCall(id=one.tool, name=one.tool, arguments=dict(one.arguments)) for one in then)
+    later = tuple(ToolCall(id=one.name, name=one.name, arguments=dict(one.arguments)) for one in then)
     turns += [ModelTurn(raw_text=text, text=text, user_turn=1), ModelTurn(tool_calls=later, text="Done.", user_turn=2)]
     group = f"multi_turn_miss_{kind}"
     return Episode(id=kind, scenario_id=kind, group=group, model="m", model_turns=turns, events=events, termination=end)
@@ -158,7 +158,7 @@ def played(made: Scenario, invented: int) -> Episode:
     """The right calls of each turn; in the one that lacks something, calls of functions that do not exist."""
     turns = []
     for number, turn in enumerate(made.turns):
-        calls = [(one.tool, dict(one.arguments)) for one in turn.gold_calls]
+        calls = [(one.name, dict(one.arguments)) for one in turn.gold_calls]
         if number == find_missing_turn(made):
             assert not calls
             calls = [(f"no_such_function_{place}", {}) for place in range(invented)]

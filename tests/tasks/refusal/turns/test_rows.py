@@ -33,9 +33,9 @@ def test_a_row_is_a_scenario_whose_tools_are_those_of_its_classes(tmp_path: Path
     assert found.start == {"classes": {"GorillaFileSystem": {"names": ["old"]}, "MathAPI": {}}, "long_context": False}
     assert [turn.tools_added for turn in found.turns] == [(), (), ("ls",)]
     assert [turn.gold_calls for turn in found.turns] == [
-        (GoldCall(tool="touch", arguments={"file_name": "a"}),),
+        (GoldCall(name="touch", arguments={"file_name": "a"}),),
         (),
-        (GoldCall(tool="touch", arguments={"file_name": "b"}), GoldCall(tool="ls")),
+        (GoldCall(name="touch", arguments={"file_name": "b"}), GoldCall(name="ls")),
     ]
     (said,) = found.turns[2].messages
     assert said["role"] == "user" and "more functions" in said["content"]

@@ -124,7 +124,7 @@ async def test_right_calls_pass_and_a_missing_turn_with_invented_calls_passes_as
     rows = [one for one in load_bfcl(bfcl_v4, MULTI_TURN).scenarios if one.id.endswith("_7")]
     assert len(rows) == 4
     for row in rows:
-        gold = [[(call.tool, dict(call.arguments)) for call in turn.gold_calls] for turn in row.turns]
+        gold = [[(call.name, dict(call.arguments)) for call in turn.gold_calls] for turn in row.turns]
         invented = [calls or [(f"no_such_function_{number}", {}) for number in range(3)] for calls in gold]
         assert [(await asked(episode(row, *calls), row)).value for calls in (gold, invented)] == [True, True]
         assert (await asked(episode(row, *gold[:-1], []), row)).label == "empty_turn_model_response"

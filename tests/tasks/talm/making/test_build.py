@@ -13,8 +13,8 @@ from talm_sim.types import Fact, Facts, GoldCall, Missing, MissingKind, Scenario
 from tests.tables import labelled
 from tests.tasks.talm.making.toy import SEED, SPECS, call_toy, write_seed
 
-HEIGHT_CALL = GoldCall(tool="get_height", arguments={"code": "LPB"})
-SUM_CALL = GoldCall(tool="add_up", arguments={"first": 17, "second": 26})
+HEIGHT_CALL = GoldCall(name="get_height", arguments={"code": "LPB"})
+SUM_CALL = GoldCall(name="add_up", arguments={"first": 17, "second": 26})
 
 
 def _build(directory: Path, text: str = SEED) -> dict[str, list[Scenario]]:

@@ -76,8 +76,8 @@ def _source(**fields: Any) -> Damage:
     return lambda scenario: scenario.model_copy(update={"source": scenario.source.model_copy(update=fields)})
 
 
-HEIGHT = GoldCall(tool="get_height", arguments={"code": "LPB"})
-SUM = GoldCall(tool="add_up", arguments={"first": 17, "second": 26})
+HEIGHT = GoldCall(name="get_height", arguments={"code": "LPB"})
+SUM = GoldCall(name="add_up", arguments={"first": 17, "second": 26})
 MISSING = Missing(kind=MissingKind.TOOL, name="add_up")
 PERFECT, UNDER = "toys-01", "toys-01.underspecified"
 REPLACEABLE, NON, NONE = "toys-01.replaceable", "trinkets-01.non-replaceable", "toys-01.no-tools"

@@ -37,7 +37,7 @@ SPECS = {
 TOWNS_SEED = """
 [[scenario]]
 query = "I'm writing about Springfield in Ohio: how many people lived there at the census of 2020?"
-calls = [{ tool = "get_town", arguments = { town = "Springfield", state = "Ohio", year = 2020 } }]
+calls = [{ name = "get_town", arguments = { town = "Springfield", state = "Ohio", year = 2020 } }]
 facts = [{ name = "people", call = 0, pointer = "/people" }]
 [[scenario.underspecified]]
 query = "I'm writing about Springfield in Ohio: how many people lived there at that census?"

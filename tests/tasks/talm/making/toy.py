@@ -46,7 +46,7 @@ def call_toy(tool: str, arguments: Mapping[str, Any]) -> Any:
 SEED = """
 [[scenario]]
 query = "How high, in feet, is the airport of La Paz (LPB), and what do 17 and 26 make?"
-calls = [{ tool = "get_height", arguments = { code = "LPB" } }, { tool = "add_up", arguments = { first = 17, second = 26 } }]
+calls = [{ name = "get_height", arguments = { code = "LPB" } }, { name = "add_up", arguments = { first = 17, second = 26 } }]
 facts = [{ name = "height", call = 0, pointer = "/feet" }, { name = "sum", call = 1, pointer = "/sum", accepted = ["forty-three"] }]
 [[scenario.underspecified]]
 query = "How high, in feet, is the airport, and what do 17 and 26 make?"

@@ -43,7 +43,7 @@ def test_an_empty_text_fails_for_being_empty_alone() -> None:
 
 def test_a_schema_that_is_none_is_read_for_its_required_parameters() -> None:
     odd = spec().model_copy(update={"parameters": {"type": "dict", "properties": {}, "required": ["amount"]}})
-    one = Item(source(spec=odd, call=GoldCall(tool="convert_money", arguments={})), Behaviour.TOOL_CALL, QUESTION)
+    one = Item(source(spec=odd, call=GoldCall(name="convert_money", arguments={})), Behaviour.TOOL_CALL, QUESTION)
     assert checks.call_is_complete('{"name": "convert_money", "arguments": {}}', one) == "it lacks 'amount'"
     assert checks.call_is_complete('{"name": "convert_money", "arguments": {"amount": 1}}', one) == ""
 

@@ -96,7 +96,7 @@ async def test_two_equal_options_make_no_item() -> None:
 
 
 async def test_a_gold_call_that_does_not_fit_its_tool_makes_no_item() -> None:
-    outcome = await made(call=GoldCall(tool="convert_money", arguments={"amount": "many"}))
+    outcome = await made(call=GoldCall(name="convert_money", arguments={"amount": "many"}))
     assert not outcome.rows
     assert {check for _, text_of, check in rejected(outcome) if text_of == "tool_call"} == {"call_is_complete"}
 

@@ -26,8 +26,8 @@ WEATHER = ToolSpec(
 )
 MONEY = spec()
 SPECS = {one.name: one for one in (WEATHER, MONEY, spec("get_rate"))}
-SUN = GoldCall(tool="get_sunrise", arguments={"city": "Oslo"})
-CASH = GoldCall(tool="convert_money", arguments={"amount": 250, "from_currency": "dollars", "to_currency": "francs"})
+SUN = GoldCall(name="get_sunrise", arguments={"city": "Oslo"})
+CASH = GoldCall(name="convert_money", arguments={"amount": 250, "from_currency": "dollars", "to_currency": "francs"})
 QUERY = "When does the sun rise in Oslo? I also need to know how much 250 dollars are in francs."
 
 
@@ -96,7 +96,7 @@ def test_a_rewriting_that_changes_both_asks_is_not_used() -> None:
 
 
 def test_an_unknown_tool_and_a_third_call_are_reasons_to_drop() -> None:
-    _, dropped = source_questions([scenario(QUERY, SUN, GoldCall(tool="fly"))], SPECS)
+    _, dropped = source_questions([scenario(QUERY, SUN, GoldCall(name="fly"))], SPECS)
     assert "'fly'" in dropped[0].reason
     _, dropped = source_questions([scenario(QUERY, SUN, CASH, SUN)], SPECS)
     assert "3 gold calls" in dropped[0].reason
@@ -188,7 +188,7 @@ def test_a_bfcl_row_finds_its_call_beside_the_file_and_takes_the_first_accepted_
     )
     (one,), (other,) = read_other_rows(file)
     assert (one.id, one.question, one.licence, one.origin) == (bfcl()["id"], QUESTION, "Apache-2.0", "BFCL v2 Live")
-    assert one.call.tool == "boats.rent" and one.call.arguments == {"lake": "Lake Inari", "seats": 4}
+    assert one.call.name == "boats.rent" and one.call.arguments == {"lake": "Lake Inari", "seats": 4}
     assert one.spec.required == ("lake", "seats") and one.spec.parameters["type"] == "object"
     assert [spec.name for spec in one.others] == ["fish_count"]
     assert other.reason == "it does not have one right call"

@@ -31,7 +31,7 @@ def source(number: int = 1, **changes: Any) -> SourceQuestion:
     values: dict[str, Any] = {
         "id": f"money-{number:02}",
         "question": QUESTION,
-        "call": GoldCall(tool="convert_money", arguments={"amount": 250, "from_currency": "dollars", "to_currency": "francs"}),
+        "call": GoldCall(name="convert_money", arguments={"amount": 250, "from_currency": "dollars", "to_currency": "francs"}),
         "spec": spec(),
         "others": (spec("get_rate"), spec("find_bank"), spec("list_coins"), spec("get_fees")),
         "facts": (Fact(name="francs", value=221.5, call=0, pointer="/amount"),),
