@@ -29,5 +29,5 @@ fi
 # Rewriting every assertion, in each process, takes as long as a tenth of the tests; what failed is run once more with them, alone.
 .venv/bin/python -m pytest --quiet --numprocesses "$processes" --dist worksteal --assert plain || {
     echo "== what failed, once more, one test at a time"
-    .venv/bin/python -m pytest --quiet --last-failed --last-failed-no-failures none --numprocesses 0
+    TALM_TEST_TIMES= .venv/bin/python -m pytest --quiet --last-failed --last-failed-no-failures none --numprocesses 0
 }
