@@ -79,3 +79,10 @@ def test_the_page_of_the_rooms_is_true() -> None:
         f"{room} has no line in the table of rooms" for room in sorted(rooms) if not re.search(rf"^\|[^|]*`{room}`[^|]*\|", page, re.MULTILINE)
     ]
     assert not faults, "\n".join(["", *faults])
+
+
+def test_only_files_that_do_the_same_share_a_name() -> None:
+    listed = re.search(r"Two files have one name only if .*?: `([^`]+)`", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.DOTALL)
+    shown = {PACKAGE / folder for folder in ("cli/commands", "cli/report", "world/routers")}
+    names = Counter(path.stem for path in PACKAGE.rglob("*.py") if not path.stem.startswith("__") and not shown & {*path.parents})
+    assert listed and {name for name, count in names.items() if count > 1} == {*listed[1].split()}
