@@ -37,7 +37,7 @@ _GIVEN_UP: Final = 6.0
 _TRIES: Final = 6
 _REFUSALS: Final = (ValueError, RecursionError, PrerequisiteError, ToolError, OSError)
 """How a reader may refuse a text."""
-_TEXTS_EACH: Final = 500
+_TEXTS_EACH: Final = 250
 """In the full form, and for a reader whose module has changed since it last read so many."""
 _WHOLE: Final = Path(__file__).with_name("read_whole.json")
 """Each reader to a digest of its module's code as it was then; `python -m campaign growth` writes it, commit it with the change."""
