@@ -54,8 +54,6 @@ def plan(job: Job[Any], shared: Shared, *, large: bool = True) -> Plan:
     Raises:
         PrerequisiteError: A scenario, judge, wording or recording it needs is not there.
     """
-    if (job.config.gate or job.config.baseline) and not on_command_line.get():
-        raise PrerequisiteError("gate: a run ends before its gates are checked; call talm_sim.check_gates(run, gates, baseline).")
     if job.config.shard is not None:
         check_shard(job)
     if job.config.on is not None:
@@ -67,6 +65,8 @@ def plan(job: Job[Any], shared: Shared, *, large: bool = True) -> Plan:
     without_tools = frozenset(first) - {scenario.group for scenario in scenarios if scenario.tools}
     job = settle_automatic(job, Recorded(shared.library(job.config.cassettes, job.task.recorded_in), first, known, without_tools))
     planned = Plan(check_judges(job), scenarios)
+    if (job.config.gate or job.config.baseline) and not on_command_line.get():
+        raise PrerequisiteError("gate: a run ends before its gates are checked; call talm_sim.check_gates(run, gates, baseline).")
     if not large:
         planned.check_size()
     return planned

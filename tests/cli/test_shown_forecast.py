@@ -152,7 +152,7 @@ def test_a_run_of_very_many_episodes_is_asked_about(talm: Talm, monkeypatch: pyt
     assert "--epochs 100000000: this run has 28,800,000,000 episodes; continue? There is no terminal to ask at; add a --budget." in err
     assert talm("run", "--epochs", "30", "--split", "perfect", "--limit", "1", "--model", "sim/oracle")[0] == 0
     monkeypatch.setattr("talm_sim.cli.shown_forecast.MANY", 20)
-    monkeypatch.setattr("talm_sim.runs.api.MANY", 20)
+    monkeypatch.setattr("talm_sim.runs.plan.MANY", 20)
     many = ("run", "--epochs", "30", "--split", "perfect", "--limit", "1", "--model", "sim/oracle", "--controls")
     assert "30 episodes; continue?" in talm(*many)[2]
     code, _, err = talm(*many, "--budget", "requests=1000000000000")

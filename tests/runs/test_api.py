@@ -56,7 +56,7 @@ def test_a_run_of_very_many_episodes_is_refused_unless_it_is_meant(world: dict[s
     with pytest.raises(PrerequisiteError, match=r"^epochs 100000000: this would be a run of 400,000,000 episodes; choose fewer, or in Python"):
         run(**world, epochs=10**8)
     assert not list(world["run_dir"].glob("*"))
-    monkeypatch.setattr("talm_sim.runs.api.MANY", 4)
+    monkeypatch.setattr("talm_sim.runs.plan.MANY", 4)
     assert run(**world).total == 4
     with pytest.raises(PrerequisiteError, match="this would be a run of 8 episodes"):
         run(**world, epochs=2)

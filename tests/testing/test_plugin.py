@@ -117,7 +117,7 @@ def pytest_in(directory: Path, *words: str, **more: str) -> subprocess.Completed
 def test_it_costs_those_who_do_not_use_it_nothing() -> None:
     program = "import sys, pytest; before = {*sys.modules}; import talm_sim.testing.plugin; print(*sorted({*sys.modules} - before))"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["talm_sim", "talm_sim.testing", "talm_sim.testing.plugin"]
+    assert done.stdout.split() == ["talm_sim", "talm_sim.testing", "talm_sim.testing.plugin", "talm_sim.version"]
 
 
 def test_it_can_be_left_out_by_its_name() -> None:

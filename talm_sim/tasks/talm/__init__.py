@@ -5,6 +5,7 @@ From the lowest layer up:
 - `groups.py` is the table of the scenario groups
 - `recovered.py` finds what the study took away from its queries
 - `reactions.py` finds what an agent does when a tool fails or something is missing
+- `guesses.py` finds calls that make up what is missing
 - `ask_scores.py` scores whether it asks when it needs to, `blockers.py` whether it asks for each thing
 - `rows.py` says what each episode counts as
 - `published.py` reads what the study's authors published

@@ -21,7 +21,8 @@ from talm_sim.types.measures import Better
 _MISSING = {
     "asked": ("Asked", "asked, by tool or in words"),
     "asked_in_words": ("In words", "asked in the words of a message"),
-    "called_without_knowing": ("Untold", "used the missing argument's value before anything had given it"),
+    "guessed": ("Guessed", "made up a value for the missing argument in a call, right or wrong"),
+    "called_without_knowing": ("Untold", "used the missing argument's right value before anything had given it"),
     "declined": ("Declined", "said No, or that it cannot"),
     "went_ahead": ("Ahead", "answered without asking or declining"),
 }
@@ -32,6 +33,7 @@ _FAULT = {
     "went_on": ("Went on", "the tool never answered, and the answer does not say so"),
 }
 _BETTER: Mapping[str, Better] = {
+    "guessed": "lower",
     "called_without_knowing": "lower",
     "went_ahead": "lower",
     "recovered": "higher",
@@ -109,10 +111,11 @@ def behaviour_measures(scored: Sequence[Row]) -> Iterator[Measure]:
 
 def _lacks_an_argument(scenario: Scenario | None) -> bool:
     """Return whether a scenario says which argument is missing, and its value."""
-    return scenario is not None and any(map(_is_known_argument, scenario.missing))
+    return scenario is not None and any(map(is_known_argument, scenario.missing))
 
 
-def _is_known_argument(missing: Missing) -> bool:
+def is_known_argument(missing: Missing) -> bool:
+    """Return whether it is known which argument is missing, and its value."""
     return missing.kind is MissingKind.ARGUMENT and missing.value is not None
 
 
@@ -132,25 +135,25 @@ def find_uninformed_call(episode: Episode, scenario: Scenario) -> ToolEvent | No
     Returns:
         The call; None if there is none. Of several missing arguments, the earliest such call.
     """
-    found = (_uninformed_call(episode, scenario, missing) for missing in scenario.missing if _is_known_argument(missing))
+    found = (_uninformed_call(episode, scenario, missing) for missing in scenario.missing if is_known_argument(missing))
     return min((call for call in found if call is not None), key=lambda event: event.turn, default=None)
 
 
 def _uninformed_call(episode: Episode, scenario: Scenario, missing: Missing) -> ToolEvent | None:
     using = (event for event in episode.tool_events if _uses_value(event, missing))
     first = min(using, key=lambda event: event.turn, default=None)
-    if first is None or any(_text_has_value(text, missing.value) for text in _texts_before(episode, scenario, first.turn)):
+    if first is None or any(text_has_value(text, missing.value) for text in texts_before(episode, scenario, first.turn)):
         return None
     # Calls of one turn were written before any of them was answered. A graph that interrupts itself has its answer before it goes on, and where
     # its model is not seen the turn does not tell.
     earlier = episode.events[: episode.events.index(first)]
     answered = (event for event in earlier if isinstance(event, HumanEvent) and event.by == "interrupt")
     before = (*(event for event in episode.events if event.turn < first.turn), *answered)
-    known = any(_reveals(event, missing) if isinstance(event, HumanEvent) else _tells(event, missing) for event in before)
+    known = any(reveals(event, missing) if isinstance(event, HumanEvent) else _tells(event, missing) for event in before)
     return None if known else first
 
 
-def _texts_before(episode: Episode, scenario: Scenario, turn: int) -> Iterator[str]:
+def texts_before(episode: Episode, scenario: Scenario, turn: int) -> Iterator[str]:
     """Yield the texts of the scenario's messages that came before a model turn, and the arguments of earlier calls in them."""
     user_turns = scenario.user_turns
     last = episode.model_turns[turn].user_turn if turn < len(episode.model_turns) else len(user_turns) - 1
@@ -161,45 +164,46 @@ def _texts_before(episode: Episode, scenario: Scenario, turn: int) -> Iterator[s
 
 def _uses_value(event: ToolEvent, missing: Missing) -> bool:
     anywhere = isinstance(missing.value, str)
-    return any((anywhere or name == missing.name) and same_value(missing.value, value) for name, value in _parts("", event.arguments))
+    return any((anywhere or name == missing.name) and same_value(missing.value, value) for name, value in parts_of("", event.arguments))
 
 
-def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+def parts_of(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     """Yield a value and all values in it, each with its name there."""
     yield name, value
     if isinstance(value, Mapping):
         for key, part in value.items():
-            yield from _parts(str(key), part)
+            yield from parts_of(str(key), part)
     elif isinstance(value, list | tuple):
         for part in value:
-            yield from _parts(name, part)
+            yield from parts_of(name, part)
 
 
-def _text_has_value(text: str, value: Any) -> bool:
+def text_has_value(text: str, value: Any) -> bool:
     """Return whether a text contains a value, or every text and number of a list."""
-    leaves = [part for _, part in _parts("", value) if isinstance(part, str | int | float)]
+    leaves = [part for _, part in parts_of("", value) if isinstance(part, str | int | float)]
     return bool(leaves) and all(mentions(text, leaf) for leaf in leaves)
 
 
 def _tells(event: ToolEvent, missing: Missing) -> bool:
-    return _shows(event, missing.value) and (missing.other is None or not _shows(event, missing.other))
+    return shows(event, missing.value) and (missing.other is None or not shows(event, missing.other))
 
 
-def _shows(event: ToolEvent, value: Any) -> bool:
-    if _text_has_value(event.result, value):
+def shows(event: ToolEvent, value: Any) -> bool:
+    """Return whether the answer of a call contains a value."""
+    if text_has_value(event.result, value):
         return True
     try:
         read = json.loads(event.result)  # a text may be written with escapes
     except (ValueError, RecursionError):
         return False
-    return _text_has_value(json.dumps(read, ensure_ascii=False), value)
+    return text_has_value(json.dumps(read, ensure_ascii=False), value)
 
 
-def _reveals(event: HumanEvent, missing: Missing) -> bool:
+def reveals(event: HumanEvent, missing: Missing) -> bool:
     """Return whether a person's answer says the value, or shares a word with what was left out that is not only the argument's name."""
     if event.declined:
         return False
-    if isinstance(missing.value, bool) or _text_has_value(event.answer, missing.value):
+    if isinstance(missing.value, bool) or text_has_value(event.answer, missing.value):
         return True
     told = content_stems(f"{missing.value} {missing.removed_text} {missing.human_answer or ''}".casefold())
     return bool((told - GENERIC - name_stems(missing.name)) & content_stems(event.answer.casefold()))

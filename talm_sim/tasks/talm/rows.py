@@ -13,6 +13,7 @@ from talm_sim.tasks.base import RunView
 from talm_sim.tasks.talm.ask_scores import MARKS, AskScores, ask_scores, asked_in_words
 from talm_sim.tasks.talm.blockers import Blockers, BlockerScores, blocker_scores
 from talm_sim.tasks.talm.groups import GROUPS, UNKNOWN, Group
+from talm_sim.tasks.talm.guesses import find_guesses
 from talm_sim.tasks.talm.reactions import AFTER_FAULT, behaviour_after_fault, behaviour_when_missing, declined_first
 from talm_sim.types import AwarenessValue, Episode, Row, Verdict
 
@@ -147,6 +148,8 @@ class _Seen:
         done: dict[str, bool | int] = (
             {} if words_alone or awareness_alone else {**behaviour_when_missing(episode, scenario, left_open), **behaviour_after_fault(episode)}
         )
+        if "called_without_knowing" in done and missing is not None:
+            done["guessed"] = bool(find_guesses(episode, missing.scenario, missing.specs))
         end = episode.termination
         asks = not awareness_alone and not (imported and episode.group not in GROUPS)
         return cls(
@@ -181,8 +184,8 @@ _Partner = Callable[[_Seen], bool | None]
 def rows(run: RunView) -> list[Row]:
     """Return what each finished episode counts as, in the order of the plan.
 
-    Values: the rates of `measures.HEADS`; `raw_pass_rate`, where a comparison decides and this is what the answer is worth by itself; what
-    `behaviour_when_missing` and `behaviour_after_fault` say; `open_questions`, those in the final answer; where somebody could be asked, the
+    Values: the rates of `measures.HEADS`; `guessed`, whether a call made up what is missing; `raw_pass_rate`, where a comparison
+    decides and this is what the answer is worth by itself; what `behaviour_when_missing` and `behaviour_after_fault` say; `open_questions`, those in the final answer; where somebody could be asked, the
     counts of `AskScores` and `BlockerScores`, and what `person_values` and `passing_values` say of the person; where a person was waited for,
     `waited_seconds` and `waited_answers`, how often one answered, and `stand_ins` and `stand_ins_in_json`, how often one stood in for a tool.
     Labels: `awareness`, the parsed answer; `human`; `pass_judge` and `raw_judge`.

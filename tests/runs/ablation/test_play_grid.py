@@ -18,7 +18,7 @@ def world(tmp_path: Path) -> dict[str, Any]:
 
 
 def test_a_large_cell_runs_where_it_is_meant(world: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("talm_sim.runs.api.MANY", 4)
+    monkeypatch.setattr("talm_sim.runs.plan.MANY", 4)
     grid = {"epochs": [1, 2]}
     with pytest.raises(PrerequisiteError, match=r"^cell epochs=2: epochs 2: this would be a run of 8 episodes; choose fewer"):
         ablate(over=grid, **world)
