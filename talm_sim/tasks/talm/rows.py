@@ -184,10 +184,11 @@ _Partner = Callable[[_Seen], bool | None]
 def rows(run: RunView) -> list[Row]:
     """Return what each finished episode counts as, in the order of the plan.
 
-    Values: the rates of `measures.HEADS`; `guessed`, whether a call made up what is missing; `raw_pass_rate`, where a comparison
-    decides and this is what the answer is worth by itself; what `behaviour_when_missing` and `behaviour_after_fault` say; `open_questions`, those in the final answer; where somebody could be asked, the
-    counts of `AskScores` and `BlockerScores`, and what `person_values` and `passing_values` say of the person; where a person was waited for,
-    `waited_seconds` and `waited_answers`, how often one answered, and `stand_ins` and `stand_ins_in_json`, how often one stood in for a tool.
+    Values: the rates of `measures.HEADS`; `guessed`, whether a call made up what is missing; `raw_pass_rate`, where a comparison decides and
+    this is what the answer is worth by itself; what `behaviour_when_missing` and `behaviour_after_fault` say; `open_questions`, those in the
+    final answer; where somebody could be asked, the counts of `AskScores` and `BlockerScores`, and what `person_values` and `passing_values`
+    say of the person; where a person was waited for, `waited_seconds` and `waited_answers`, how often one answered, and `stand_ins` and
+    `stand_ins_in_json`, how often one stood in for a tool.
     Labels: `awareness`, the parsed answer; `human`; `pass_judge` and `raw_judge`.
 
     A question in the words of a final answer counts as asked where the agent is the user's own; ours has a tool to ask with. Published outputs
