@@ -24,7 +24,7 @@ class Always:
         """Hold nothing."""
 
 
-@register_provider("always", form="always/WORD", about="Says one word.")
+@register_provider("always", form="always/WORD", about="Says one word.", local=True)
 def open_always(request: ModelRequest) -> Model:
     """Open a model."""
     return Always(request.name, request.model)

@@ -147,21 +147,18 @@ _BUILT_IN = (
 PROVIDERS: Registry[Provider] = Registry("provider", {one.name: one for one in _BUILT_IN}, _ENTRY_POINT_GROUP)
 
 
-def register_provider(
-    name: str, *, form: str = "", about: str = "", needs: tuple[str, ...] = (), constrains: bool = False
-) -> Callable[[Opener], Opener]:
+def register_provider(name: str, *, form: str = "", about: str = "", **more: Any) -> Callable[[Opener], Opener]:
     """Register a function as a provider.
 
     Args:
         name: The part of a model's name before the first slash.
         form: How its models are named; `NAME/MODEL` by default.
         about: What it is, in a line.
-        needs: Environment variables a live run needs.
-        constrains: Whether it honours `ModelRequest.constrained`.
+        **more: Other attributes of `Provider`: `needs`, `constrains`, `packages`, `local`, `scores`.
     """
 
     def register(opener: Opener) -> Opener:
-        PROVIDERS.register(name, Provider(name, form or f"{name}/MODEL", about, opener, needs, constrains), opener.__module__)
+        PROVIDERS.register(name, Provider(name, form or f"{name}/MODEL", about, opener, **more), opener.__module__)
         return opener
 
     return register
@@ -237,7 +234,7 @@ def in_process(model: str) -> bool:
 
 def cannot_score(model: str) -> bool:
     """Return whether a model is known, without being opened, to give no probabilities of a given text."""
-    return any(one.name == model.partition("/")[0] and not (one.local or one.scores) for one in _BUILT_IN)
+    return any(one.name == model.partition("/")[0] and not (one.local or one.scores) for one in _BUILT_IN)  # others may not say
 
 
 def list_providers(environ: Mapping[str, str] | None = None) -> list[ProviderStatus]:
