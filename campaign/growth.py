@@ -30,6 +30,7 @@ _MOST_LOOPS: Final = 70
 """A reader may take as long as so many turns of the loop of `tests/processor_time.py`: one second on a quiet machine, more on a busy one."""
 _MOST_GROWTH: Final = 3.25
 """Reading in quadratic time takes four times as long for twice the length."""
+_FLAT: Final = 1.3
 _QUICK_SECONDS: Final = 0.020
 """A text that is read within that is not measured again: so little time is measured too roughly for a ratio."""
 _GIVEN_UP: Final = 6.0
@@ -105,7 +106,9 @@ def fault_of(reader: Reader, parts: tuple[str, str, str]) -> tuple[str, float]:
     # Where a text is cut can decide how it is read, as within a string or after it: a text of half the length may be the easier kind by chance.
     quarter = seconds(reader, written(parts, LENGTH // 4))
     for _ in range(_TRIES):
-        if took <= _QUICK_SECONDS or (took <= most and (took <= _MOST_GROWTH * half or took <= 2 * _MOST_GROWTH * quarter)):
+        grows_little = took <= _MOST_GROWTH * half or took <= 2 * _MOST_GROWTH * quarter
+        # What takes as long for half of the text is bounded: a longer text takes no longer.
+        if took <= _QUICK_SECONDS or (took <= most and grows_little) or (took <= _FLAT * half and took <= 4 * most):
             return "", took
         if took >= _GIVEN_UP:
             break

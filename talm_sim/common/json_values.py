@@ -54,6 +54,15 @@ def leaves(value: Any) -> Iterator[tuple[tuple[str | int, ...], Any]]:
     return ((path, one) for path, one in _ends(value) if not isinstance(one, dict | list))
 
 
+def named_leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Return the same values, each with the name of the field that it is in, of a list the list's; `name` where there is none.
+
+    >>> list(named_leaves({"a": [1, {"b": None}]}))
+    [('a', 1), ('b', None)]
+    """
+    return ((next((part for part in reversed(path) if isinstance(part, str)), name), one) for path, one in leaves(value))
+
+
 def _ends(value: Any) -> Iterator[tuple[tuple[str | int, ...], Any]]:
     """Yield what contains nothing further, empty objects and lists too, each with its path."""
     waiting: list[tuple[tuple[str | int, ...], Any]] = [((), value)]

@@ -9,6 +9,7 @@ from itertools import islice, product
 from typing import Any
 
 from talm_sim.common.digests import canonical_json
+from talm_sim.common.json_values import named_leaves
 from talm_sim.errors import ToolError
 from talm_sim.types import Fact, GoldCall, JsonObject, Scenario, ToolSpec
 
@@ -140,7 +141,7 @@ class Serving:
         key = canonical_json([tool, arguments])
         if key not in self._results:
             try:
-                self._results[key] = list(_leaves(self._call(tool, arguments)))
+                self._results[key] = list(named_leaves(self._call(tool, arguments)))
             except ToolError:
                 self._results[key] = []
         return self._results[key]
@@ -192,17 +193,6 @@ def _is_within(schema: JsonObject, value: Any) -> bool:
         pattern = schema.get("pattern")
         return size and (shape is None or shape(value) is not None) and (pattern is None or re.search(pattern, value) is not None)
     return bool(schema.get("minimum", value) <= value <= schema.get("maximum", value))
-
-
-def _leaves(result: Any, key: str = "") -> Iterator[Leaf]:
-    if isinstance(result, dict):
-        for name, value in result.items():
-            yield from _leaves(value, name)
-    elif isinstance(result, list):
-        for value in result:
-            yield from _leaves(value, key)
-    else:
-        yield key, result
 
 
 def _field_of(fact: Fact) -> str:

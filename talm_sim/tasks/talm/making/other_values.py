@@ -12,6 +12,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
 
+from talm_sim.common.json_values import named_leaves
 from talm_sim.language.question_words import name_stems
 from talm_sim.schemas import Schema
 from talm_sim.tasks.talm.making.drafts import CalledTool, Draft, can_leave_out, could_be_stated, draft_scenarios
@@ -136,19 +137,8 @@ def _known_values(tried: Sequence[CalledTool]) -> Iterator[_KnownValue]:
     for place, one in enumerate(tried):
         found: dict[tuple[str, str], _KnownValue] = {}
         for name, value in (*one.arguments.items(), ("", one.answers[0])):
-            for leaf in islice(_named_leaves(name, value), _MOST_KNOWN):
+            written = (leaf for leaf in named_leaves(value, name) if isinstance(leaf[1], str | int | float) and not isinstance(leaf[1], bool))
+            for leaf in islice(written, _MOST_KNOWN):
                 if could_be_stated(str(leaf[1])):
                     found.setdefault((leaf[0], repr(leaf[1])), _KnownValue(place, one.source, *leaf))
         yield from found.values()
-
-
-def _named_leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield texts and numbers in a value, each with its name there."""
-    if isinstance(value, dict):
-        for key, part in value.items():
-            yield from _named_leaves(key, part)
-    elif isinstance(value, list):
-        for part in value:
-            yield from _named_leaves(name, part)
-    elif isinstance(value, str | int | float) and not isinstance(value, bool):
-        yield name, value
