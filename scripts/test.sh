@@ -26,7 +26,7 @@ if [ $# -gt 0 ]; then
     .venv/bin/python -m pytest --quiet --numprocesses "$processes" --dist worksteal "$@"
     exit
 fi
-# Rewriting every assertion, in each process, takes as long as a tenth of the tests; what failed is run once more with them, alone.
+# In a fresh checkout, rewriting every assertion takes 16 s in each process; what failed is run once more with them, alone.
 .venv/bin/python -m pytest --quiet --numprocesses "$processes" --dist worksteal --assert plain || {
     echo "== what failed, once more, one test at a time"
     TALM_TEST_TIMES= .venv/bin/python -m pytest --quiet --last-failed --last-failed-no-failures none --numprocesses 0

@@ -234,7 +234,7 @@ def in_process(model: str) -> bool:
 
 def cannot_score(model: str) -> bool:
     """Return whether a model is known, without being opened, to give no probabilities of a given text."""
-    return any(one.name == model.partition("/")[0] and not (one.local or one.scores) for one in _BUILT_IN)  # others may not say
+    return any(one.name == model.partition("/")[0] and not (one.local or one.scores) for one in _BUILT_IN)  # one from outside need not say
 
 
 def list_providers(environ: Mapping[str, str] | None = None) -> list[ProviderStatus]:

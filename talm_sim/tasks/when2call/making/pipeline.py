@@ -194,7 +194,7 @@ class _Maker:
         return not found
 
     def _choose_missing(self) -> Missing | None:
-        """Choose a required value that stands in the question to the letter, so that one can see whether it is gone."""
+        """Choose a required value that the question has word for word, so that one can see whether it is gone."""
         source = self._source
         given = [
             name
