@@ -26,8 +26,8 @@ if [ $# -gt 0 ]; then
     .venv/bin/python -m pytest --quiet --numprocesses "$processes" --dist worksteal "$@"
     exit
 fi
-# In a fresh checkout, rewriting every assertion takes 16 s in each process; what failed is run once more with them, alone.
+# In a fresh checkout, rewriting every assertion takes 16 s in each process.
 .venv/bin/python -m pytest --quiet --numprocesses "$processes" --dist worksteal --assert plain || {
-    echo "== what failed, once more, one test at a time"
-    TALM_TEST_TIMES= .venv/bin/python -m pytest --quiet --last-failed --last-failed-no-failures none --numprocesses 0
+    echo "what failed, again and with the values that were compared: sh scripts/test.sh --last-failed"
+    exit 1
 }
