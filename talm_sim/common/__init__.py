@@ -9,5 +9,6 @@ From the lowest layer up:
 - `gate.py`, `budgets.py` and `shard.py` read a gate, a budget and a part of a run as they are written
 - `kappa.py` computes how far people or programs agree
 - `interrupts.py` takes Ctrl-C once, `processes.py` knows which process something belongs to
+- `http_body.py` reads the body of an HTTP answer within a limit
 - `garbage.py` searches for garbage rarely
 """

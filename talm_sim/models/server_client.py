@@ -9,12 +9,14 @@ import asyncio
 import codecs
 import json
 import re
-from collections.abc import AsyncIterator
+import zlib
+from contextlib import aclosing
 from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 
 from talm_sim.common.credentials import Hider, credentials_in_environment, credentials_in_headers, credentials_in_url, is_distinctive
+from talm_sim.common.http_body import ACCEPTED_ENCODINGS, AnswerTooLarge, read_body
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.metering import current_meter, note_http_request, request_bound, response_usage
 from talm_sim.types import Usage
@@ -83,6 +85,7 @@ class ServerClient(httpx2.AsyncBaseTransport):
         return response
 
     async def _answer(self, request: httpx2.Request) -> httpx2.Response:
+        request.headers["accept-encoding"] = ACCEPTED_ENCODINGS
         try:
             async with asyncio.timeout(request.extensions.get("timeout", {}).get("read")):
                 response = await self._carrier(request.url).handle_async_request(request)
@@ -120,42 +123,21 @@ class ServerClient(httpx2.AsyncBaseTransport):
         return self._opened[proxy, secure]
 
 
-class _CountedBody(httpx2.AsyncByteStream):
-    """A body as it arrives, up to `MOST_BYTES`: compressed, it may be endless and yet yield nothing."""
-
-    def __init__(self, inner: httpx2.AsyncByteStream) -> None:
-        self._inner = inner
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        size = 0
-        async for chunk in self._inner:
-            size += len(chunk)
-            _check(size)
-            yield chunk
-
-    async def aclose(self) -> None:
-        """Close the stream."""
-        await self._inner.aclose()
-
-
 async def _decode_body(response: httpx2.Response) -> bytes:
-    """Return the decoded body."""
+    """Return the body, decompressed, up to the last event of a stream."""
     assert isinstance(response.stream, httpx2.AsyncByteStream)
-    response.stream = _CountedBody(response.stream)
     body = bytearray()
-    parts = response.aiter_bytes()
-    async for part in parts:
-        body += part
-        _check(len(body))
-        if body.startswith(b"data:") and _STREAM_END in body[-64:]:
-            await parts.aclose()
-            break
+    try:
+        async with aclosing(read_body(response.stream, response.headers.get("content-encoding", ""), MOST_BYTES)) as pieces:
+            async for piece in pieces:
+                body += piece
+                if body.startswith(b"data:") and _STREAM_END in body[-64:]:
+                    break
+    except AnswerTooLarge:
+        raise UnfitAnswerError(f"the answer is larger than {MOST_BYTES // 2**20} MiB") from None
+    except zlib.error as err:
+        raise httpx2.DecodingError(str(err)) from None
     return bytes(body)
-
-
-def _check(size: int) -> None:
-    if size > MOST_BYTES:
-        raise UnfitAnswerError(f"the answer is larger than {MOST_BYTES // 2**20} MiB")
 
 
 def _refuse_other_host(asked: httpx2.URL, location: str) -> None:

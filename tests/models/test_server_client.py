@@ -88,10 +88,9 @@ def gzipped(size: int) -> bytes:
 
 
 @pytest.mark.parametrize("model", PROTOCOLS)
-@pytest.mark.parametrize("encoding", ["gzip", "gzip, gzip", ""])
+@pytest.mark.parametrize("encoding", ["gzip", ""])
 async def test_an_answer_has_at_most_so_many_bytes(model: str, encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
     body = gzipped(2 * MOST_BYTES) if encoding else b" " * (MOST_BYTES + 1)
-    body = gzip.compress(body) if "," in encoding else body
     with loopback(Answer(body, headers={"content-encoding": encoding} if encoding else {})) as server:
         with pytest.raises(ProviderError, match=rf"{model} at .*: the answer is larger than 8 MiB$"):
             await ask(model, server.url, monkeypatch)

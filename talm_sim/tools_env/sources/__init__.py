@@ -2,7 +2,7 @@
 
 From the lowest layer up:
 
-- `base.py` is the protocol, `limits.py` limits how much of an answer is read
+- `base.py` is the protocol
 - `http_client.py` sends requests to one server, `http.py` is tools over HTTP
 - `registry.py` opens a source by its kind
 - `tool_code.py` reads what tool code needs, `sandbox_walls.py`, `sandbox_child.py` and `sandbox.py` shut it in and run it

@@ -13,6 +13,9 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.recordings import HttpResponse
 from talm_sim.types import JsonObject, Route, ToolSpec
 
+MOST_BYTES = 4_000_000
+"""Largest size in bytes of a tool's answer, both as sent and as decompressed."""
+
 
 class NotTaken(NamedTuple):
     """A tool that could not be taken, and why."""

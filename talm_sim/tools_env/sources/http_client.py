@@ -11,16 +11,15 @@ from urllib.parse import quote
 
 import httpx2
 
+from talm_sim.common.http_body import ACCEPTED_ENCODINGS, AnswerTooLarge, read_body
 from talm_sim.recordings import HttpResponse
 from talm_sim.tools_env.routes import leads_away, oversized_response
-from talm_sim.tools_env.sources.limits import ACCEPTED_ENCODINGS, AnswerTooLarge, Unpacker
+from talm_sim.tools_env.sources import base
 
 _AGENT = "talm-sim"
 _LITERAL = "/?%:@!$&'()*+,;=~-._"
 """Characters that are kept in a target; anything else is percent-encoded."""
 _ONE_CONNECTION = httpx2.Limits(max_connections=1, max_keepalive_connections=1)
-_YIELD_EVERY = 64
-"""Pieces of one answer after which others on the loop get their turn: a server may send it byte by byte."""
 
 
 class WrongAddressError(Exception):
@@ -113,15 +112,8 @@ class HttpClient:
     async def _body(self, answer: httpx2.Response) -> bytes:
         """Return the body, decompressed and read to its end, so that the connection can be reused."""
         assert isinstance(answer.stream, httpx2.AsyncByteStream)
-        unpacker = Unpacker(answer.headers.get("content-encoding", ""), self._most)
-        body, pieces = bytearray(), 0
-        async for piece in answer.stream:
-            body += unpacker.feed(piece)
-            pieces += 1
-            if pieces % _YIELD_EVERY == 0:
-                await asyncio.sleep(0)
-        unpacker.finish()
-        return bytes(body)
+        most = base.MOST_BYTES if self._most is None else self._most
+        return b"".join([piece async for piece in read_body(answer.stream, answer.headers.get("content-encoding", ""), most)])
 
     async def aclose(self) -> None:
         """Close the connections."""

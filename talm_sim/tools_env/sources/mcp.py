@@ -20,7 +20,7 @@ from talm_sim.recordings import HttpResponse
 from talm_sim.schemas import NotChecked, Schema
 from talm_sim.tools_env.asking_tools import current_person
 from talm_sim.tools_env.routes import answer, failure, oversized_response, posted
-from talm_sim.tools_env.sources import limits
+from talm_sim.tools_env.sources import base
 from talm_sim.tools_env.sources.base import NotTaken, SourceOptions, SourceRequest, tool_spec
 from talm_sim.tools_env.sources.openapi_document import simplify_schema
 from talm_sim.tools_env.sources.registry import SourceKind
@@ -148,7 +148,7 @@ class McpSource:
             made = answer(value)
         except (ValueError, RecursionError) as err:
             return failure(502, f"its answer is no JSON value: {type(err).__name__}")
-        if len(made.body) > limits.MOST_BYTES:
+        if len(made.body) > base.MOST_BYTES:
             return oversized_response(made.status)
         return HttpResponse(made.status, made.reason, made.headers, self._hide.body(made.body))
 

@@ -23,7 +23,7 @@ from pydantic_core import to_json
 from talm_sim.common.credentials import Hider
 from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.tools_env.asking_tools import AskPerson
-from talm_sim.tools_env.sources import limits
+from talm_sim.tools_env.sources import base
 from talm_sim.tools_env.sources.base import SourceRequest
 from talm_sim.tools_env.sources.mcp_http import connect_http
 from talm_sim.tools_env.sources.mcp_stdio import run_program
@@ -35,7 +35,7 @@ _RESTART_S = 25.0
 """Seconds for a restart, fewer than a call may take, because the call waits for it."""
 
 _STOP_S = 10.0
-MOST_LISTED = limits.MOST_BYTES
+MOST_LISTED = base.MOST_BYTES
 """Largest size in bytes of all pages of the list of tools."""
 _PERSON_S = 30 * 24 * 3600.0
 """Seconds for which the answer to a call is awaited over HTTP while a person may be asked; the time of the call itself is limited elsewhere."""

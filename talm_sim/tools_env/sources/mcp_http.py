@@ -12,7 +12,8 @@ from typing import Any, Final, cast
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
-from talm_sim.tools_env.sources import limits
+from talm_sim.common import http_body
+from talm_sim.tools_env.sources import base
 from talm_sim.tools_env.sources.mcp_wall import TOO_LARGE
 
 UNASKED_S: Final = 5.0
@@ -40,11 +41,11 @@ async def connect_http(place: str, secret: str | None, seconds: float, call_seco
         call_seconds: How long the answer to a call of a tool may take.
     """
     headers = {"Authorization": f"Bearer {secret}"} if secret else {}
-    headers["Accept-Encoding"] = limits.ACCEPTED_ENCODINGS
+    headers["Accept-Encoding"] = http_body.ACCEPTED_ENCODINGS
     timeout, transport = httpx2.Timeout(seconds, read=call_seconds), _LimitedTransport(seconds, call_seconds)
     async with (
         httpx2.AsyncClient(headers=headers, timeout=timeout, trust_env=False, transport=transport) as http,
-        streamable_http_client(place, http_client=http, max_sse_event_size=limits.MOST_BYTES) as streams,
+        streamable_http_client(place, http_client=http, max_sse_event_size=base.MOST_BYTES) as streams,
     ):
         yield streams
 
@@ -98,7 +99,7 @@ class _Limited(httpx2.AsyncByteStream):
     def __init__(self, stream: httpx2.AsyncByteStream, encoding: str, until: float) -> None:
         self._stream = stream
         self._until = until
-        self._unpacker = limits.Unpacker(encoding)
+        self._unpacker = http_body.Unpacker(encoding, base.MOST_BYTES)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         parts = aiter(self._stream)
@@ -109,7 +110,7 @@ class _Limited(httpx2.AsyncByteStream):
                 if part is None:
                     break
                 part = self._unpacker.feed(part)
-            except limits.AnswerTooLarge:
+            except http_body.AnswerTooLarge:
                 raise _BrokenStreamError(TOO_LARGE) from None
             except TimeoutError:
                 raise _BrokenStreamError("it took too long") from None

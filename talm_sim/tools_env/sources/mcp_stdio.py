@@ -19,7 +19,7 @@ from mcp.shared.message import SessionMessage
 from mcp.types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 from pydantic_core import from_json
 
-from talm_sim.tools_env.sources import limits
+from talm_sim.tools_env.sources import base
 from talm_sim.tools_env.sources.mcp_wall import TOO_LARGE
 
 PATIENCE_S = 2.0
@@ -53,7 +53,7 @@ async def run_program(words: Sequence[str], given: Mapping[str, str], said: byte
         stderr=pipe,
         env=get_default_environment() | dict(given),
         start_new_session=True,
-        limit=limits.MOST_BYTES,
+        limit=base.MOST_BYTES,
     )
     assert process.stdin is not None and process.stdout is not None and process.stderr is not None
     heard, reading = anyio.create_memory_object_stream[Any](0)

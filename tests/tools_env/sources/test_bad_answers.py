@@ -13,9 +13,8 @@ import pytest
 
 from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.tools_env.environment import Environment
-from talm_sim.tools_env.sources import limits, openapi
+from talm_sim.tools_env.sources import base, openapi
 from talm_sim.tools_env.sources.http import HttpSource, HttpTools
-from talm_sim.tools_env.sources.limits import Unpacker
 from talm_sim.tools_env.toolbox import Tools, open_tools
 from talm_sim.types import Route, Scenario, ToolCall, ToolEvent, ToolSpec, Turn
 from tests.tools_env.sources.lines import Play, answered, good, listening
@@ -120,7 +119,7 @@ async def called(tools: Tools) -> ToolEvent:
 
 @pytest.mark.parametrize("play", PLAYS.values(), ids=PLAYS)
 async def test_a_bad_answer_is_one_failed_call_in_time_while_others_go_on(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "MOST_BYTES", MOST_BYTES)
+    monkeypatch.setattr(base, "MOST_BYTES", MOST_BYTES)
     async with listening(play) as bad, listening() as sound:
         tools = Tools([HttpSource(f"http://127.0.0.1:{bad.port}", ONE, name="shop", timeout=TIMEOUT_S)])
         others = Tools([HttpSource(f"http://127.0.0.1:{sound.port}", ONE, name="shop")])
@@ -179,15 +178,3 @@ async def test_a_call_that_is_broken_off_leaves_its_place_to_the_next(monkeypatc
             await hanging
         assert (await called(tools)).ok
         await tools.aclose()
-
-
-def test_members_of_one_gzip_follow_each_other_and_what_is_behind_them_is_left() -> None:
-    packed = gzip.compress(b"{") + gzip.compress(b"}") + b"\0\0rest"
-    for step in (1, 3, len(packed)):
-        unpacker = Unpacker("gzip")
-        assert b"".join(unpacker.feed(packed[at : at + step]) for at in range(0, len(packed), step)) == b"{}"
-        unpacker.finish()
-    unpacker = Unpacker("gzip")
-    unpacker.feed(packed[:30])
-    with pytest.raises(zlib.error, match="breaks off"):
-        unpacker.finish()

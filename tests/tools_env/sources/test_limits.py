@@ -13,16 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
 
 from talm_sim.config import Traffic
 from talm_sim.errors import ProviderError
 from talm_sim.recordings import CassetteLibrary, Player
 from talm_sim.tools_env.environment import Environment
 from talm_sim.tools_env.health import health_of
-from talm_sim.tools_env.sources import limits
+from talm_sim.tools_env.sources import base
+from talm_sim.tools_env.sources.base import MOST_BYTES
 from talm_sim.tools_env.sources.http import HttpSource, HttpTools
-from talm_sim.tools_env.sources.limits import MOST_BYTES, AnswerTooLarge, Unpacker
 from talm_sim.tools_env.toolbox import Tools
 from talm_sim.tools_env.trials import try_tools
 from talm_sim.types import Origin, Route, Scenario, ToolCall, ToolEvent, ToolSpec, Turn
@@ -210,7 +209,7 @@ async def test_what_is_damaged_or_breaks_off_is_no_answer() -> None:
 
 
 async def test_a_check_says_that_an_answer_is_too_large_and_takes_an_empty_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "MOST_BYTES", 100)
+    monkeypatch.setattr(base, "MOST_BYTES", 100)
     async with tools_of(plain(b" " * 101), plain(b"", status=204)) as tools:
         large, empty = [(await try_tools(tools, times=1))[0] for _ in range(2)]
     assert (health_of(large, {}).up, health_of(large, {}).status) == (
@@ -219,24 +218,3 @@ async def test_a_check_says_that_an_answer_is_too_large_and_takes_an_empty_one(m
     )
     found = health_of(empty, {"type": "object", "required": ["item"]})
     assert (found.up, found.status, found.matches, empty.answers[0].value()) == (True, "HTTP 204", None, None)
-
-
-@given(data=st.binary(max_size=3_000), cuts=st.lists(st.integers(1, 64), min_size=1, max_size=8), kind=st.sampled_from(["", "gzip", "deflate"]))
-def test_pieces_of_any_size_unpack_to_what_was_packed(data: bytes, cuts: list[int], kind: str) -> None:
-    packed = {"": data, "gzip": gzip.compress(data), "deflate": zlib.compress(data)}[kind]
-    unpacker, found, at, turn = Unpacker(kind), b"", 0, 0
-    while at < len(packed):
-        step = cuts[turn % len(cuts)]
-        found, at, turn = found + unpacker.feed(packed[at : at + step]), at + step, turn + 1
-    assert found == data
-
-
-@given(size=st.integers(1, 4_000), most=st.integers(1, 4_000))
-def test_what_is_given_is_never_more_than_the_limit(size: int, most: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(limits, "MOST_BYTES", most)
-        packed = gzip.compress(bytes(size))
-        try:
-            assert len(Unpacker("gzip").feed(packed)) == size <= most and len(packed) <= most
-        except AnswerTooLarge:
-            assert max(size, len(packed)) > most

@@ -1,21 +1,44 @@
-"""Limit how much of a tool's answer is read: a compressed or endless one must not fill the memory."""
+"""Read the body of an HTTP answer within a limit: a compressed or endless one must not fill the memory."""
 
 from __future__ import annotations
 
+import asyncio
 import zlib
+from collections.abc import AsyncGenerator, AsyncIterable
 
-MOST_BYTES = 4_000_000
-"""Largest size in bytes of an answer, both as sent and as decompressed."""
 ACCEPTED_ENCODINGS = "gzip, deflate"
 _EITHER = 32 + zlib.MAX_WBITS
 """Setting of zlib by which the header distinguishes gzip from deflate."""
 _GZIP = b"\x1f\x8b"
 _MOST_MEMBERS = 100
 """Files that one gzip may be made of; each costs time, and may be empty."""
+_YIELD_EVERY = 64
+"""Pieces of one answer after which others on the loop get their turn: a server may send it byte by byte."""
 
 
 class AnswerTooLarge(Exception):
     """An answer is longer than may be read."""
+
+
+async def read_body(pieces: AsyncIterable[bytes], encoding: str, most: int) -> AsyncGenerator[bytes]:
+    """Yield the pieces of a body, decompressed.
+
+    Args:
+        pieces: The body as it is received.
+        encoding: The answer's `Content-Encoding`; what is neither gzip nor deflate is left as it is.
+        most: Bytes, as sent and as decompressed.
+
+    Raises:
+        AnswerTooLarge: It is more than may be read.
+        zlib.error: It is damaged, or breaks off.
+    """
+    unpacker, count = Unpacker(encoding, most), 0
+    async for piece in pieces:
+        yield unpacker.feed(piece)
+        count += 1
+        if count % _YIELD_EVERY == 0:
+            await asyncio.sleep(0)
+    unpacker.finish()
 
 
 class Unpacker:
@@ -23,14 +46,14 @@ class Unpacker:
 
     Args:
         encoding: The answer's `Content-Encoding`; what is neither gzip nor deflate is left as it is.
-        most: Bytes, as sent and as unpacked; None for `MOST_BYTES`.
+        most: Bytes, as sent and as unpacked.
     """
 
-    def __init__(self, encoding: str, most: int | None = None) -> None:
+    def __init__(self, encoding: str, most: int) -> None:
         self._encoding = encoding.strip().lower()
         packed = self._encoding in {"gzip", "x-gzip", "deflate"}
         self._unpack = zlib.decompressobj(_EITHER) if packed else None
-        self._most = MOST_BYTES if most is None else most
+        self._most = most
         self._members = 1
         self._read = 0
         self._given = 0
