@@ -26,6 +26,7 @@ from talm_sim.store.questions import Question, asking_episodes, kinds_unanswered
 from talm_sim.store.tidy_tables import add_comment_texts, add_judge_values, episode_records, frame, settings_of, summary_with
 from talm_sim.store.transcripts import Transcript, read_transcript
 from talm_sim.tasks import Job, job_of
+from talm_sim.tasks.outcomes import by_success
 from talm_sim.types import Episode, Measure, Measured, Row, Scenario, Summary, Termination, ToolSpec, Verdict
 from talm_sim.types.measures import summary_table
 
@@ -323,7 +324,9 @@ class StoredRun(RunFiles):
         with self.at_once():
             if self._held_rows is None:
                 counted, own = self.job.task.rows(self), self._own_columns()
-                self._held_rows = add_people(add_judge_values(counted, own, self.verdicts(own)), self.people())
+                task = self.job.task
+                rows = counted if task.outcomes else by_success(counted, task.succeeded)
+                self._held_rows = add_people(add_judge_values(rows, own, self.verdicts(own)), self.people())
             return [*self._held_rows]
 
     def summary(self, rows: Sequence[Row] | None = None) -> list[Summary]:

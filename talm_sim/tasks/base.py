@@ -22,7 +22,7 @@ from talm_sim.tasks.open_job import Exported
 from talm_sim.tasks.options import AgentOptions, TaskOptions
 from talm_sim.tasks.paper.paper_rows import Beside
 from talm_sim.tasks.row_figures import Figure
-from talm_sim.types import AwarenessKind, Episode, Measured, Row, Scenario, Section, Summary, ToolSpec, Verdict
+from talm_sim.types import AwarenessKind, Episode, Measured, Outcome, Row, Scenario, Section, Summary, ToolSpec, Verdict
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -144,6 +144,8 @@ class Task(ABC, Generic[OptionsT]):
         lessons: What makes training rows of it, for `export training`: a class derived from `Lessons`, or `module:Class`.
         exporters: What writes its runs for other tools, by the name that follows `talm-sim export`: the function, or `module:function`.
         success: Values of a row that say whether its episode succeeded; the first one that a row has counts. Without it, none does or fails.
+        outcomes: What an episode may come to, in the order of a table: `rows` gives each row the name of one. Without any, a task with
+            `success` has two: solved, and not.
         gaps: What the success lost from one group to another is called, where the second lacks something that can be asked for: by both groups.
         headline: What `report --by-model` shows: the head of a column to its figure, `GROUP.MEASURE`; of several, the first with a value.
         further_measures: Names of measures that its table has only where they apply; None if nobody lists them. A gate on others is refused.
@@ -168,6 +170,7 @@ class Task(ABC, Generic[OptionsT]):
     lessons: ClassVar[str | type[Lessons] | None] = None
     exporters: ClassVar[Mapping[str, str | Exporter]] = {}
     success: ClassVar[tuple[str, ...]] = ()
+    outcomes: ClassVar[tuple[Outcome, ...]] = ()
     gaps: ClassVar[Mapping[tuple[str, str], str]] = {}
     headline: ClassVar[Mapping[str, str | tuple[str, ...]]] = {}
     further_measures: ClassVar[tuple[str, ...] | None] = None
@@ -363,6 +366,10 @@ class Task(ABC, Generic[OptionsT]):
     @abstractmethod
     def summarize(self, rows: Sequence[Row], run: RunView) -> list[Summary]:
         """Sum up the rows, group by group."""
+
+    def expected(self, group: str, job: Job[OptionsT]) -> Sequence[Outcome]:
+        """Return the outcomes that are counted in a group even if none of its episodes has one: by default, all."""
+        return self.outcomes
 
     def figure(self, group: str, measure: str) -> Figure | None:
         """Return how a measure of a group's summary is computed, if it is not a mean of the values that its rows have under its name.

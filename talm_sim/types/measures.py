@@ -19,12 +19,31 @@ _MeasureKind = Literal["rate", "score", "number"]
 """`rate`: a share k / n with its 95 % interval; `score`: a value between 0 and 1 with an interval; `number`: a value alone."""
 Better = Literal["higher", "lower", "neither"]
 """Which of two values of a measure is the better one; `neither`: it depends on what a reader wants, or nobody says."""
-MeasurePlace = Literal["column", "line", "matrix", "hidden"]
-"""Where a screen shows it: a column of the table, a line below the row, beside a row of a matrix, or nowhere (data still has it)."""
+MeasurePlace = Literal["outcome", "column", "line", "matrix", "hidden"]
+"""Where a screen shows it: a bar of the outcomes, a column of the table, a line below the row, beside a row of a matrix, or nowhere (data still
+has it).
+"""
 _LATEST = 253_402_300_799
 """The last second of the year 9999."""
 UNPARSED = "unparsed"
 """Label of an answer that fits no class: it counts as wrong, and belongs to no class."""
+
+
+class Outcome(FrozenModel):
+    """One way in which an episode of a task may end. An episode has one, so that the outcomes of a group add up to its scored episodes."""
+
+    name: str
+    """Key in `--json`, `--csv` and gates."""
+    words: str
+    """What a table calls it, after "the agent"."""
+    kind: Literal["good", "neutral", "bad"] = "neutral"
+    about: str = ""
+    """When an episode has it, in a sentence."""
+
+    @property
+    def better(self) -> Better:
+        """Whether more or fewer such episodes are better."""
+        return {"good": "higher", "neutral": "neither", "bad": "lower"}[self.kind]  # type: ignore[return-value]
 
 
 class Row(FrozenModel):
@@ -38,6 +57,8 @@ class Row(FrozenModel):
     group: str
     not_scored: str = ""
     """Why the episode is not in the rates (its termination, or `not judged`); empty if it is."""
+    outcome: str = Field(default="", exclude_if=lambda outcome: not outcome)
+    """Name of the `Outcome` that it came to, one of its task's; empty where the task does not say, or it is not scored."""
     values: dict[str, bool | int | float | None] = Field(default_factory=dict)
     """What this episode adds to each measure. A measure that is absent, or None, does not apply to this episode: it is not in its n."""
     labels: dict[str, str] = Field(default_factory=dict)

@@ -21,7 +21,6 @@ from talm_sim.types.measures import Better
 _MISSING = {
     "asked": ("Asked", "asked, by tool or in words"),
     "asked_in_words": ("In words", "asked in the words of a message"),
-    "guessed": ("Guessed", "made up a value for the missing argument in a call, right or wrong"),
     "called_without_knowing": ("Untold", "used the missing argument's right value before anything had given it"),
     "declined": ("Declined", "said No, or that it cannot"),
     "went_ahead": ("Ahead", "answered without asking or declining"),
@@ -33,7 +32,6 @@ _FAULT = {
     "went_on": ("Went on", "the tool never answered, and the answer does not say so"),
 }
 _BETTER: Mapping[str, Better] = {
-    "guessed": "lower",
     "called_without_knowing": "lower",
     "went_ahead": "lower",
     "recovered": "higher",

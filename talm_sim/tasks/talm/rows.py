@@ -13,7 +13,7 @@ from talm_sim.tasks.base import RunView
 from talm_sim.tasks.talm.ask_scores import MARKS, AskScores, ask_scores, asked_in_words
 from talm_sim.tasks.talm.blockers import Blockers, BlockerScores, blocker_scores
 from talm_sim.tasks.talm.groups import GROUPS, UNKNOWN, Group
-from talm_sim.tasks.talm.guesses import find_guesses
+from talm_sim.tasks.talm.outcomes import Seen, awareness_outcome, decide_outcome, read_outcome
 from talm_sim.tasks.talm.reactions import AFTER_FAULT, behaviour_after_fault, behaviour_when_missing, declined_first
 from talm_sim.types import AwarenessValue, Episode, Row, Verdict
 
@@ -129,6 +129,8 @@ class _Seen:
     """Whether it was asked the awareness questions alone."""
     imported: bool
     """Whether it was imported, so that it may not have been asked them."""
+    came_to: Seen | None
+    """What decides its outcome; None where too little is known of it."""
 
     @classmethod
     def of(
@@ -140,6 +142,7 @@ class _Seen:
         waits: bool = False,
         imported: bool = False,
         awareness_alone: bool = False,
+        fault: Verdict | None = None,
     ) -> _Seen:
         question, scenario = GROUPS.get(episode.group, UNKNOWN).question, missing.scenario if missing else None
         words_alone = imported and not episode.model_turns
@@ -148,9 +151,8 @@ class _Seen:
         done: dict[str, bool | int] = (
             {} if words_alone or awareness_alone else {**behaviour_when_missing(episode, scenario, left_open), **behaviour_after_fault(episode)}
         )
-        if "called_without_knowing" in done and missing is not None:
-            done["guessed"] = bool(find_guesses(episode, missing.scenario, missing.specs))
         end = episode.termination
+        known = missing is not None and end.completed and not words_alone and not awareness_alone
         asks = not awareness_alone and not (imported and episode.group not in GROUPS)
         return cls(
             id=episode.id,
@@ -170,6 +172,7 @@ class _Seen:
             done=done | ({"open_questions": len(left_open)} if left_open else {}),
             awareness_alone=awareness_alone,
             imported=imported,
+            came_to=read_outcome(episode, missing, counted, fault) if known and missing is not None else None,
         )
 
     def without_plain_faults(self) -> _Seen:
@@ -184,7 +187,7 @@ _Partner = Callable[[_Seen], bool | None]
 def rows(run: RunView) -> list[Row]:
     """Return what each finished episode counts as, in the order of the plan.
 
-    Values: the rates of `measures.HEADS`; `guessed`, whether a call made up what is missing; `raw_pass_rate`, where a comparison decides and
+    Values: the rates of `measures.HEADS`; `raw_pass_rate`, where a comparison decides and
     this is what the answer is worth by itself; what `behaviour_when_missing` and `behaviour_after_fault` say; `open_questions`, those in the
     final answer; where somebody could be asked, the counts of `AskScores` and `BlockerScores`, and what `person_values` and `passing_values`
     say of the person; where a person was waited for, `waited_seconds` and `waited_answers`, how often one answered, and `stand_ins` and
@@ -201,14 +204,16 @@ def rows(run: RunView) -> list[Row]:
     whose["waits"] = not run.imported and run.job.options.human in RESPONDERS and responder_kind(run.job.options.human).waits
     perturbed = bool(run.job.options.perturb)
 
+    verdicts = [*run.verdicts()]
+    faults = {one.episode_id: one for one in verdicts if one.judge == "fault"}
+
     def see(episode: Episode) -> _Seen:
         known = by_id.get(episode.scenario_id)
-        found = _Seen.of(episode, known, **whose)
+        found = _Seen.of(episode, known, **whose, fault=faults.get(episode.id))
         said = {} if known is None else person_values(read_person(episode, known.scenario, tools, perturbed=perturbed))
         return replace(found, done={**found.done, **said}) if said else found
 
     seen = [see(episode) for episode in run.episodes()]
-    verdicts = [*run.verdicts()]
     labelled = {one.episode_id for one in verdicts if {*one.labels.values()} - {"undecided"}}
     table = _VerdictTable(verdicts)
     seen = [one.without_plain_faults() if one.id in labelled else one for one in seen]
@@ -232,11 +237,20 @@ def _rows_of(name: str, group: Sequence[_Seen], table: _VerdictTable, partner: _
             labels = {"human": one.human, "said": one.awareness, "pass_judge": passes.judge, "raw_judge": passes.raw_judge}
             more["values"] = _values(one, GROUPS.get(name, UNKNOWN), passes, partner, table.tied(one.id), asked=asked, with_human=with_human)
             more["labels"] = {key: str(label) for key, label in labels.items() if label}
+            more["outcome"] = _outcome(one, GROUPS.get(name, UNKNOWN), passes.values.get(one.id))
             reason = "awareness questions alone" if one.awareness_alone else passes.reason
             more["why"] = {} if passes.judge else {"pass_rate": reason}
         row = Row(episode=one.id, scenario=one.scenario, base=one.base, epoch=one.epoch, group=name, not_scored=one.not_scored, **more)
         found.append(row)
     return found
+
+
+def _outcome(one: _Seen, group: Group, passed: bool | None) -> str:
+    if one.awareness_alone:
+        found = awareness_outcome(one.awareness, group.aware)
+    else:
+        found = None if one.came_to is None else decide_outcome(one.came_to, one.group, passed=passed)
+    return "" if found is None else found.name
 
 
 def _values(

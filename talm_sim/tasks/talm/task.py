@@ -24,10 +24,11 @@ from talm_sim.tasks.row_figures import Figure, average_of, mean_of, ratio_of, wi
 from talm_sim.tasks.talm import groups, measures, rows
 from talm_sim.tasks.talm.blockers import ask_f1_figure
 from talm_sim.tasks.talm.groups import QUICK, draw_sample
+from talm_sim.tasks.talm.outcomes import OUTCOMES, expected_outcomes
 from talm_sim.tasks.talm.reactions import find_uninformed_call
 from talm_sim.tasks.talm.recovered import NOTHING_REMOVED, knowledge_notes
 from talm_sim.tasks.talm.rows import PerfectPairs
-from talm_sim.types import AwarenessKind, Episode, Line, Missing, Row, Scenario, Section, Summary, ToolSpec
+from talm_sim.types import AwarenessKind, Episode, Line, Missing, Outcome, Row, Scenario, Section, Summary, ToolSpec
 
 if TYPE_CHECKING:
     from talm_sim.scenarios.problems import Problem
@@ -92,12 +93,17 @@ class TalmTask(AgentTask[TalmOptions]):
     named_by = ("human",)
     terms: ClassVar = {"standalone": "nobody can be asked", "Ask-and-Help": "the agent may ask a person"}
     gaps: ClassVar = {("perfect", lacking): "judgement gap" for lacking in ("underspecified", "replaceable", *groups.BEYOND)}
+    outcomes = OUTCOMES
     listed: ClassVar = {"tools": "Calls", "questions": "Asked"}
     recorded_in = ""
     without_tools: ClassVar = frozenset(name for name, group in groups.GROUPS.items() if not group.has_tools)
     rows = staticmethod(rows.rows)
     summarize = staticmethod(measures.summarize)
     sections = staticmethod(page_sections)
+
+    def expected(self, group: str, job: Job[TalmOptions]) -> Sequence[Outcome]:
+        """Return the outcomes that an episode of a group may have if no fault is injected."""
+        return expected_outcomes(group, awareness_alone=job.options.stop_after is not None)
 
     def figure(self, group: str, measure: str) -> Figure | None:
         """Return how Ask-F1, the shares beside it and the plain average of the halves of `unavailable` are computed; all else is a mean."""

@@ -1,0 +1,62 @@
+"""Count the outcomes of a group: how many of its scored episodes came to each, as measures that every table, file and gate can read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from talm_sim.judges.stats import share
+from talm_sim.types import Episode, Measure, Outcome, Row, Termination
+
+SOLVED = Outcome(name="solved", words="solved it", kind="good", about="The episode passed.")
+NOT_SOLVED = Outcome(name="not_solved", words="did not solve it", kind="bad", about="The episode did not pass.")
+RAN_OUT = Outcome(name="ran_out", words="ran out of turns or tokens", kind="bad", about="A limit of turns or tokens ended the episode.")
+NO_ANSWER = Outcome(name="no_answer", words="gave no answer", kind="bad", about="The agent ended by itself, without a text.")
+CRASHED = Outcome(name="crashed", words="crashed", kind="bad", about="The agent or a tool raised an error, which ended the episode.")
+NOT_DECIDED = Outcome(name="not_decided", words="could not be decided", about="No judge could say what the episode came to.")
+ENDS = (RAN_OUT, NO_ANSWER, CRASHED, NOT_DECIDED)
+"""The outcomes of episodes that no answer decides; they end each list of an agent's."""
+BY_SUCCESS = (SOLVED, NOT_SOLVED)
+"""The outcomes of a task that says when an episode succeeded, and nothing more."""
+
+
+def end_of(episode: Episode) -> Outcome | None:
+    """Return the outcome of an episode that did not end with the agent's own words; None of one that did."""
+    if episode.termination in (Termination.TURN_LIMIT, Termination.TOKEN_LIMIT):
+        return RAN_OUT
+    if episode.termination in (Termination.AGENT_ERROR, Termination.TOOL_ERROR):
+        return CRASHED
+    return NO_ANSWER if episode.termination is Termination.ANSWERED and not episode.answer.strip() else None
+
+
+def by_success(rows: Iterable[Row], succeeded: Callable[[Row], bool | None]) -> list[Row]:
+    """Give each row without an outcome the one that its success says."""
+    found = []
+    for row in rows:
+        passed = None if row.outcome else succeeded(row)
+        one = None if passed is None else SOLVED if passed else NOT_SOLVED
+        found.append(row if one is None else row.model_copy(update={"outcome": one.name}))
+    return found
+
+
+def outcome_values(row: Row, outcomes: Sequence[Outcome]) -> Row:
+    """Return a row with a value for each outcome: whether it came to it."""
+    if not row.outcome:
+        return row
+    return row.model_copy(update={"values": {**row.values, **{one.name: one.name == row.outcome for one in outcomes}}})
+
+
+def outcome_measures(rows: Sequence[Row], expected: Sequence[Outcome], every: Sequence[Outcome]) -> tuple[Measure, ...]:
+    """Return a rate for each outcome of a group, over its scored episodes that have one.
+
+    Args:
+        rows: The group's.
+        expected: The outcomes that such a group may have; each is counted, even 0 times.
+        every: All of the task, in their order: others are counted where they occurred.
+    """
+    came = {row.outcome for row in rows if row.scored and row.outcome}
+    if not came:
+        return ()
+    listed = {one.name for one in expected}
+    shown = [*expected, *(one for one in every if one.name in came - listed)]
+    valued = [outcome_values(row, shown) for row in rows if row.scored and row.outcome]
+    return tuple(Measure.of(share(valued, one.name), one.name, one.words, place="outcome", note=one.about, better=one.better) for one in shown)
