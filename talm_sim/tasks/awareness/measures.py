@@ -22,6 +22,7 @@ from talm_sim.tasks.awareness.data import COMPLETE, MANIPULATED
 from talm_sim.tasks.awareness.feedback import CONDITIONS
 from talm_sim.tasks.awareness.intervals import f1, f1_interval
 from talm_sim.tasks.awareness.making.loaded import tool_names
+from talm_sim.tasks.awareness.outcomes import outcome_of
 from talm_sim.tasks.awareness.protocols import IMPLICIT, Protocol, decision_of, explicit_turns, manipulation_shown
 from talm_sim.tasks.base import RunView
 from talm_sim.tasks.row_figures import Figure, mean_of, ratio_of, within
@@ -168,7 +169,8 @@ def _row(episode: Episode, scenario: Scenario, target: YesNo, protocol: Protocol
         values |= {chances.SHARE: chance, chances.OWN: yes, chances.MASS: yes + no}
     if protocol == "explanation" and verdict is not None and verdict.value is not None:
         values["explanation"] = verdict.value
-    return row.model_copy(update={"values": values, "labels": {**labels, "said": said}})
+    outcome = outcome_of(target.gold, said)
+    return row.model_copy(update={"values": values, "labels": {**labels, "said": said}, "outcome": outcome})
 
 
 def _summary(name: str, rows: Sequence[Row], run: RunView, *, derived: bool, detailed: bool) -> Summary:

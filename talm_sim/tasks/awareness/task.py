@@ -15,6 +15,7 @@ from talm_sim.scenarios.load import select
 from talm_sim.tasks.awareness import chances, measures, page
 from talm_sim.tasks.awareness.data import COMPLETE, MANIPULATED, choose, read_instance
 from talm_sim.tasks.awareness.decision import read_decision
+from talm_sim.tasks.awareness.outcomes import OUTCOMES
 from talm_sim.tasks.awareness.protocols import IMPLICIT, LABEL_FIRST, LABEL_TOKENS, AskingStyle, Probability, Protocol
 from talm_sim.tasks.base import Job, RunView
 from talm_sim.tasks.bounds import Bound
@@ -134,6 +135,7 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
     headline: ClassVar = {"F1 repl": "replaced.f1", "Acc repl": "replaced.accuracy", "F1 rem": "removed.f1", "Acc rem": "removed.accuracy"}
     named_by = ("protocol",)
     listed: ClassVar = {"gold": "Right", "said": "Said"}
+    outcomes = OUTCOMES
     rows = staticmethod(measures.rows)
     summarize = staticmethod(measures.summarize)
     figure = staticmethod(measures.figure)

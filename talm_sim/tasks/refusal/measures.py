@@ -18,6 +18,7 @@ from talm_sim.reasoning import Decision
 from talm_sim.tasks.base import RunView
 from talm_sim.tasks.reasoning import decision_matrix, reasoning_figure, reasoning_measures, reasoning_values
 from talm_sim.tasks.refusal.bfcl import MULTI_TURN, SUBSETS
+from talm_sim.tasks.refusal.outcomes import outcome_of, turns_outcome
 from talm_sim.tasks.refusal.propensity import Propensity
 from talm_sim.tasks.refusal.trees import reach_of, tree_lines
 from talm_sim.tasks.refusal.turns.missing_table import HEADS, NAMES, missing_matrix, missing_measures, missing_values
@@ -179,7 +180,9 @@ def _row(episode: Episode, scenario: Scenario, verdicts: Sequence[Verdict | None
     if (call := Propensity.of(episode).value) is not None:
         values |= {_SHARE: call > 0.5, _MEAN: call}
     values["cut_off"] = any(turn.stop == "length" for turn in episode.model_turns)
-    return row.model_copy(update={"values": values, "labels": {**row.labels, "found": _answer_kind(target, *verdicts[:2])}})
+    found = _answer_kind(target, *verdicts[:2])
+    outcome = outcome_of(target.expected, found, episode)
+    return row.model_copy(update={"values": values, "labels": {**row.labels, "found": found}, "outcome": outcome})
 
 
 def _acting_row(row: Row, episode: Episode, scenario: Scenario, turns: Verdict | None, missing: Verdict | None) -> Row:
@@ -189,7 +192,8 @@ def _acting_row(row: Row, episode: Episode, scenario: Scenario, turns: Verdict |
     cut_off = any(turn.stop == "length" for turn in episode.model_turns)
     known = {} if passed is None else {"turns": passed}
     labels = {**row.labels, "found": found, **({"missing": label} if label else {})}
-    return row.model_copy(update={"values": {**known, **values, **interaction_values(episode), "cut_off": cut_off}, "labels": labels})
+    values = {**known, **values, **interaction_values(episode), "cut_off": cut_off}
+    return row.model_copy(update={"values": values, "labels": labels, "outcome": turns_outcome(label, passed)})
 
 
 def _with_thought(row: Row, kind: str, episode: Episode, target: Calls, meant: Verdict | None) -> Row:

@@ -18,7 +18,7 @@ from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.judged_by_people import PersonQuestion, pass_question
 from talm_sim.tasks.model_task import Asking, AskingTask
 from talm_sim.tasks.reasoning import NONE, ask_for_thought, instruct_all, keyed
-from talm_sim.tasks.refusal import measures, page
+from talm_sim.tasks.refusal import measures, outcomes, page
 from talm_sim.tasks.refusal.bfcl import MULTI_TURN
 from talm_sim.tasks.refusal.bfcl.rows import is_row
 from talm_sim.tasks.refusal.bfcl.turn_rows import LACKS_FUNCTION, LACKS_VALUE, answered_turn
@@ -31,7 +31,7 @@ from talm_sim.tasks.refusal.shown_tools import functions
 from talm_sim.tasks.refusal.tool_wording import RefusalOptions
 from talm_sim.tasks.refusal.turns.play import STEPS, acts, has_acting_rows, open_turns, tool_traffic, turn_bounds
 from talm_sim.tasks.refusal.turns.row_person import asking_key, settle_human
-from talm_sim.types import Calls, Episode, Scenario
+from talm_sim.types import Calls, Episode, Outcome, Scenario
 
 if TYPE_CHECKING:
     from talm_sim.models.base import Model
@@ -103,6 +103,7 @@ class RefusalTask(AskingTask[RefusalOptions]):
         "H-S": ("all.h_s_bfcl", "all.h_s", "all, en.h_s_bfcl", "all, en.h_s"),
     }
     named_by = ("template", "reasoning")
+    outcomes = outcomes.OUTCOMES
     listed: ClassVar = {"gold": "Right", "found": "Found", "missing": "Missing", "language": "Lang"}
     load = staticmethod(load)
     read_line = staticmethod(read_case)
@@ -113,6 +114,10 @@ class RefusalTask(AskingTask[RefusalOptions]):
     label = staticmethod(page.label)
     notes = staticmethod(page.notes)
     beside = staticmethod(page.beside)
+
+    def expected(self, group: str, job: Job[RefusalOptions]) -> Sequence[Outcome]:
+        """Return the outcomes that are counted in a subset even if no row has one."""
+        return outcomes.expected_outcomes(group)
 
     def claim(self, line: Any, task: str) -> str:
         """Claim the rows of BFCL and of its translations."""

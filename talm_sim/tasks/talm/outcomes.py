@@ -1,7 +1,7 @@
 """Decide what an episode came to: for each kind of group the first row of its table that holds (docs/outcomes.md).
 
-The rows are in this order: what was made up, what was asked, what was said, how it ended. A guess is read from the calls alone, so exactly; what
-an answer says is read by rules for English.
+The rows are in this order: what was made up, what was asked, what was said, how it ended. A guess is read from the calls alone, so exactly;
+what an answer says is read by rules for English.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from talm_sim.judges.stats import share
 from talm_sim.tasks.base import RunView
 from talm_sim.tasks.reasoning import decision_matrix, reasoning_measures, reasoning_values
 from talm_sim.tasks.row_figures import Figure
+from talm_sim.tasks.when2call.outcomes import outcome_of
 from talm_sim.tasks.when2call.scored import Scored
 from talm_sim.tasks.when2call.scores import BEHAVIOURS, DECISIONS, Cells, class_scores, confusion, macro_f1, macro_f1_interval
 from talm_sim.types import UNPARSED, Behaviour, Choice, Episode, Matrix, Measure, Precision, Row, Scenario, Summary, Verdict
@@ -179,7 +180,7 @@ def _row(episode: Episode, scenario: Scenario, target: Choice, labels: Labels, *
         values["answer_hallucination"] = chosen == _DIRECT
     if gold is _ASK:
         values["parameter_hallucination"] = chosen == _CALL
-    return row.model_copy(update={"values": values, "labels": row.labels | found})
+    return row.model_copy(update={"values": values, "labels": row.labels | found, "outcome": outcome_of(gold, str(chosen))})
 
 
 def _with_thought(row: Row, kind: str, episode: Episode) -> Row:

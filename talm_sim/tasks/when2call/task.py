@@ -23,6 +23,7 @@ from talm_sim.tasks.paper.paper_rows import OTHER, Beside, compare_own
 from talm_sim.tasks.reasoning import NONE, ReasoningOptions, ask_for_thought, instruct_all, keyed, reasoning_label, reasoning_notes
 from talm_sim.tasks.registry import read_line
 from talm_sim.tasks.when2call import measures
+from talm_sim.tasks.when2call.outcomes import OUTCOMES
 from talm_sim.tasks.when2call.published import TASK, URL, LineKind, kind_of, rough_length, scenario_of, with_rows
 from talm_sim.tasks.when2call.scored import Scored
 from talm_sim.types import Choice, Episode, Line, Scenario, Section, Summary
@@ -128,6 +129,7 @@ class When2CallTask(AskingTask[When2CallOptions]):
     }
     named_by = ("template", "reasoning")
     listed: ClassVar = {"gold": "Right", "chosen": "Chosen"}
+    outcomes = OUTCOMES
     rows = staticmethod(measures.rows)
     summarize = staticmethod(measures.summarize)
     figure = staticmethod(measures.figure)
