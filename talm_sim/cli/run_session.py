@@ -15,8 +15,9 @@ from talm_sim.cli.parsing.shared_arguments import OUT_OF_BUDGET, command_line, s
 from talm_sim.cli.person.sitting import TerminalResponder
 from talm_sim.cli.progress.budget_lines import left_over
 from talm_sim.cli.progress.display import Display, JsonDisplay, open_display
-from talm_sim.cli.report.blocks import judge_hint, summary_records
+from talm_sim.cli.report.blocks import summary_records
 from talm_sim.cli.report.layout import Block
+from talm_sim.cli.report.printed_screen import print_screens
 from talm_sim.cli.report.result_table import print_table
 from talm_sim.cli.report.run_usage import total_usage
 from talm_sim.cli.terminal.console import stderr
@@ -153,7 +154,7 @@ def print_result(
             groups, cost = summary_records(runs, config.against), total_usage(stored, prices).record()
             JsonDisplay.write({"event": "summary", "run": stored.id, "path": str(stored.path), "groups": groups, "took": cost})
         else:
-            print_table(blocks, explained=not config.quiet)
+            print_screens(runs) if config.against is None else print_table(blocks, explained=not config.quiet)
     waits = _print_next_step(stored, config, spent, again)
     return OUT_OF_BUDGET if spent else 1 if stored.failed or waits else 0
 
@@ -210,10 +211,9 @@ def _print_next_step(stored: StoredRun, config: RunConfig, spent: BudgetSpent | 
     elif finished < stored.total:
         lines.append(f"not finished. Continue with: {again}")
     example = next((episode.id for episode in stored.episodes()), None)
-    if example is not None and not config.quiet:
+    if example is not None and not config.quiet and config.against is not None:
         lines.append(f"show an episode: {line_to_copy('talm-sim', 'show', f'{name}:{example}')}")
         lines.append(f"print this table: {line_to_copy('talm-sim', 'report', name)}")
-        lines += judge_hint(stored)
     if lines[1:]:
         click.echo("\n".join(lines), err=True)
     return bool(waiting) and not finished

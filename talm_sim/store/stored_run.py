@@ -58,6 +58,11 @@ class StoredRun(RunFiles):
     def __repr__(self) -> str:
         return f"StoredRun({str(self.path)!r})"
 
+    def __str__(self) -> str:
+        from talm_sim.store.result_screen import screen_text  # not at the top: it reads runs
+
+        return screen_text(self, self.id)
+
     def _repr_html_(self) -> str:
         model = self.manifest.config.model
         title = f"{self.id}: {'control: ' if model.startswith('sim/') else ''}{model}"

@@ -144,7 +144,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
             job,
             recorded,
             prompts,
-            self.questions,
+            (lambda group: ()) if options.no_awareness else self.questions,
             awareness_alone=options.stop_after is not None,
             retries=RETRIES if job.settings().temperature != 0 else 0,
             result_tokens=result_tokens,
@@ -166,7 +166,8 @@ class AgentTask(Task[AgentTaskOptionsT]):
         # Recordings from before these options were made with their defaults of then.
         finish = {"finish": "tool"} if _finish_of(job.options) == "tool" else {}
         limit = {"result_limit": job.options.result_limit} if job.options.result_limit != RESULT_LIMIT else {}
-        return {**own, **agent, **finish, **limit}
+        unasked = {"no_awareness": True} if job.options.no_awareness else {}
+        return {**own, **agent, **finish, **limit, **unasked}
 
     def judges(self, job: Job[AgentTaskOptionsT]) -> tuple[str, ...]:
         """Return the judge of faults if the run injects any, and that of refusals if a person may refuse calls."""
@@ -244,7 +245,8 @@ class AgentTask(Task[AgentTaskOptionsT]):
 
             rounds = 0 if options.human in {"none", "recorded"} else options.rounds
             return Sessions(own, AgentLimits(options.turn_limit or TURNS, options.token_limit, options.agent_timeout, rounds))
-        asked, alone = {group: self.questions(group) for group in self.splits["all"]}, options.stop_after is not None
+        groups, alone = () if options.no_awareness else self.splits["all"], options.stop_after is not None
+        asked = {group: self.questions(group) for group in groups}
         rules = TalmRules(prompts, asked, options.turn_limit or TURNS, options.token_limit, alone, rounds=options.rounds, retries=RETRIES)
         graph = talm_graph(rules, saver)
         return HoldingGraph(graph) if tools_ask else graph

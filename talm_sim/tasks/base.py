@@ -390,6 +390,11 @@ class Task(ABC, Generic[OptionsT]):
         """Return the published table a reader may look at beside the run's; None if there is none."""
         return None
 
+    def evidence(self, episode: Episode, scenario: Scenario, outcome: str, specs: Mapping[str, ToolSpec]) -> str:
+        """Return what shows an episode's outcome best, in a line: by default its error, or its last words."""
+        said = episode.answer.strip() or next((turn.text for turn in reversed(episode.model_turns) if turn.text.strip()), "")
+        return episode.error or (f"“{' '.join(said.split())[:200]}”" if said else f"the request is “{' '.join(scenario.query.split())[:200]}”")
+
     def sections(self, episode: Episode, scenario: Scenario) -> Iterable[Section]:
         """Return the sections of an episode's page besides the query, its turns, its answer and its verdicts."""
         return ()

@@ -120,6 +120,8 @@ class AgentTaskOptions(AgentOptions):
     """By the agent, and so by the judges."""
 
     stop_after: Literal["awareness"] | None = option(None, GEN, "Ask the awareness questions alone.", metavar="awareness", rare=True)
+    no_awareness: bool = option(False, GEN, "Leave the awareness questions out.", rare=True)
+    """So that an agent which answers No to them plays all the same."""
 
     def check(self) -> None:
         """Look up the responder and the agent.
@@ -130,6 +132,8 @@ class AgentTaskOptions(AgentOptions):
         super().check()
         if self.stop_after is not None and self.agent is not None:
             raise PrerequisiteError("stop_after: your own agent is asked no awareness questions; leave out --stop-after or --agent.")
+        if self.stop_after is not None and self.no_awareness:
+            raise PrerequisiteError("no_awareness: --stop-after asks these questions alone; leave out one of the two.")
         if self.agent is not None:
             if self.finish == "tool":
                 raise PrerequisiteError("finish: your agent ends its episodes itself; leave out --finish, or write --finish text.")

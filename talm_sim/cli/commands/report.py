@@ -19,6 +19,7 @@ from talm_sim.cli.report.layout import Block, merge_paper_rows
 from talm_sim.cli.report.markdown import markdown
 from talm_sim.cli.report.people_agreement import people_blocks
 from talm_sim.cli.report.power_table import power_options, print_power
+from talm_sim.cli.report.printed_screen import print_screens
 from talm_sim.cli.report.report_files import check_page_name, write_file
 from talm_sim.cli.report.result_table import print_table
 from talm_sim.cli.terminal.text import count
@@ -46,6 +47,7 @@ def _refuse_picture(_: click.Context, __: click.Parameter, value: str | None) ->
 @plugin_option
 @json_option
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values.")
+@click.option("--all", "every", is_flag=True, help="Print every table.")
 @click.option("--rows", is_flag=True, help="Print one line per episode instead of per group, for --csv (or --json).")
 @click.option("--by-model", is_flag=True, help="Print one row per model, with each task's headline figures.")
 @click.option("--by-tool", is_flag=True, help="Print one row per tool: whether it was called when it was needed.")
@@ -65,6 +67,7 @@ def command(
     run_dir: Path,
     as_json: bool,
     as_csv: bool,
+    every: bool,
     rows: bool,
     by_model: bool,
     by_tool: bool,
@@ -116,7 +119,10 @@ def _print(stored: Sequence[StoredRun], by: By | None, given: Mapping[str, Any])
     if given["as_markdown"]:
         click.echo(markdown(blocks, explained=not quiet))
         return
-    print_table(blocks, explained=not quiet)
+    if given["every"] or by is not None or against is not None or given["prices"] is not None:
+        print_table(blocks, explained=not quiet)
+    else:
+        print_screens(stored)
     for hint in judge_hint(stored[0]) if len(stored) == 1 and by is None and not quiet else ():
         click.echo(f"\n{hint}", err=True)
 

@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from talm_sim.cli.report.printed_screen import STYLES
 from talm_sim.cli.terminal.text import count, one_line, strip_control
 from talm_sim.store.files.comments import Comment
 from talm_sim.store.stored_run import StoredRun
@@ -21,7 +22,6 @@ _BEGIN, _END = 90, 160
 """Characters of a prompt, and of a line of a task's section, that are shown unless --full is given: its question may be at the end."""
 _LIKELIEST = 5
 """First tokens that are shown unless --full is given."""
-_STYLES = {"plain": "", "strong": "bold", "faint": "dim", "good": "green", "bad": "red", "notice": "yellow"}
 
 
 def stored_transcript(stored: StoredRun, episode: Episode, *, full: bool = False) -> RenderableType:
@@ -122,7 +122,7 @@ def _shorten(text: str) -> str:
 def _line(parts: Sequence[Line], full: bool) -> RenderableType:
     """Render parts side by side; a wrapped line keeps its indentation."""
     texts = [" ".join(strip_control(part.text).splitlines()) for part in parts]
-    said = [(text if full else _shorten(text), _STYLES[part.style]) for text, part in zip(texts, parts, strict=True)]
+    said = [(text if full else _shorten(text), STYLES[part.style]) for text, part in zip(texts, parts, strict=True)]
     text = Text.assemble(*said)
     begins = len(text.plain) - len(text.plain.lstrip(" "))
     return Padding(text[begins:], (0, 0, 0, begins), expand=False) if begins and begins < len(text) else text

@@ -24,7 +24,8 @@ from talm_sim.tasks.row_figures import Figure, average_of, mean_of, ratio_of, wi
 from talm_sim.tasks.talm import groups, measures, rows
 from talm_sim.tasks.talm.blockers import ask_f1_figure
 from talm_sim.tasks.talm.groups import QUICK, draw_sample
-from talm_sim.tasks.talm.outcomes import OUTCOMES, expected_outcomes
+from talm_sim.tasks.talm.guesses import find_guesses
+from talm_sim.tasks.talm.outcomes import GUESSED, OUTCOMES, expected_outcomes
 from talm_sim.tasks.talm.reactions import find_uninformed_call
 from talm_sim.tasks.talm.recovered import NOTHING_REMOVED, knowledge_notes
 from talm_sim.tasks.talm.rows import PerfectPairs
@@ -104,6 +105,15 @@ class TalmTask(AgentTask[TalmOptions]):
     def expected(self, group: str, job: Job[TalmOptions]) -> Sequence[Outcome]:
         """Return the outcomes that an episode of a group may have if no fault is injected."""
         return expected_outcomes(group, awareness_alone=job.options.stop_after is not None)
+
+    def evidence(self, episode: Episode, scenario: Scenario, outcome: str, specs: Mapping[str, ToolSpec]) -> str:
+        """Return the call that made something up, or what shows any other outcome."""
+        guesses = find_guesses(episode, scenario, specs) if outcome == GUESSED.name else []
+        if not guesses:
+            return super().evidence(episode, scenario, outcome, specs)
+        call = guesses[0]
+        given = ", ".join(f"{name}={value!r}" for name, value in call.arguments.items())
+        return f"turn {call.turn + 1} calls {call.name}({given}), and nobody had said it"
 
     def figure(self, group: str, measure: str) -> Figure | None:
         """Return how Ask-F1, the shares beside it and the plain average of the halves of `unavailable` are computed; all else is a mean."""

@@ -1,0 +1,26 @@
+"""Print the screen of each run of a command: what its agent did, in 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from talm_sim.cli.parsing.shared_arguments import short_name
+from talm_sim.cli.terminal.console import stdout
+from talm_sim.cli.terminal.text import strip_control
+from talm_sim.store.result_screen import screen_lines
+from talm_sim.store.stored_run import StoredRun
+
+STYLES = {"plain": "", "strong": "bold", "faint": "dim", "good": "green", "bad": "red", "notice": "yellow"}
+"""Styles of a `Line` on a terminal."""
+
+
+def print_screens(runs: Sequence[StoredRun]) -> None:
+    """Print the screen of each run on standard output, one below the other."""
+    console = stdout()
+    for number, run in enumerate(runs):
+        if number:
+            console.print()
+        for parts in screen_lines(run, short_name(run.path)):
+            console.print(Text.assemble(*((strip_control(part.text), STYLES[part.style]) for part in parts)), soft_wrap=True)

@@ -1,0 +1,206 @@
+"""The answer of a run on one screen: what its episodes came to, what two controls came to, the commonest cause, one example."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Literal
+
+from talm_sim.config import Traffic
+from talm_sim.errors import line_to_copy
+from talm_sim.models.registry import has_traffic
+from talm_sim.store.causes import find_causes
+from talm_sim.store.stored_run import StoredRun
+from talm_sim.tasks.control_outcomes import controls_of
+from talm_sim.types import Line, Measure, Row, Summary
+from talm_sim.types.measures import Better
+from talm_sim.types.written_figures import decimal, interval
+
+WIDTH = 80
+_WORDS, _BAR = 36, 18
+_FEW = 10
+"""Below so many episodes each has a line of its own, and there are no shares, which would say little."""
+_Style = Literal["plain", "strong", "faint", "good", "bad", "notice"]
+_STYLES: Mapping[Better, _Style] = {"higher": "good", "lower": "bad", "neither": "notice"}
+_PARTS = " ▏▎▍▌▋▊▉█"
+_MOST_NAMED = 5
+_FILLS: Mapping[Better, str] = {"higher": "█", "neither": "▒", "lower": "░"}
+_Lines = Iterator[tuple[Line, ...]]
+
+
+def screen_lines(run: StoredRun, named: str) -> _Lines:
+    """Yield the lines of the screen, each of parts with their styles; none is wider than 80 columns.
+
+    Args:
+        run: The run.
+        named: How a command line names it.
+    """
+    with run.at_once():
+        rows, summaries = run.rows(), [one for one in run.summary() if not one.derived]
+        shown = [one for one in summaries if one.measures_in("outcome")]
+        yield (Line(text=_title(run, summaries), style="strong"),)
+        yield from _wrapped(_made_by(run, named), "  ", "faint", most=2)
+        scored = [row for row in rows if row.scored]
+        if len(scored) < _FEW:
+            yield from _episodes(run, rows)
+        elif len(shown) == 1:
+            yield from _bars(shown[0])
+            yield from _controls(run, shown[0])
+        else:
+            yield from _groups(shown)
+        yield from _not_scored(run, summaries)
+        for cause in islice(find_causes(run, rows), 1) if len(scored) >= _FEW else ():
+            yield from _wrapped(cause, "  why: ", "notice")
+        yield from _example(run, rows, shown) if len(scored) >= _FEW else ()
+        yield ()
+        yield from _next_steps(run, rows, shown, named)
+
+
+def screen_text(run: StoredRun, named: str) -> str:
+    """Return the screen as text, as `print` shows it."""
+    return "\n".join("".join(part.text for part in parts).rstrip() for parts in screen_lines(run, named))
+
+
+def _title(run: StoredRun, summaries: Sequence[Summary]) -> str:
+    config = run.config
+    control = "control: " if config.model.startswith("sim/") else ""
+    size = f"{sum(one.total for one in summaries):,} episodes"
+    whole = f"{control}{config.model_and_adapter}: {run.job.task.name}, {config.split}, {size}"
+    return textwrap.shorten(whole, WIDTH, placeholder=" ...")
+
+
+def _made_by(run: StoredRun, named: str) -> str:
+    config = run.config
+    if run.imported:
+        model = "imported"
+    elif config.model.startswith("sim/"):
+        model = "a script, no language model"
+    else:
+        model = "a replayed recording" if config.models is Traffic.REPLAY and has_traffic(config.model) else "live"
+    faults = getattr(run.job.options, "perturb", ())
+    label = run.job.task.label(run)
+    return "; ".join(filter(None, [model, label, f"faults: {', '.join(faults)}" if faults else "", f"run {named}"]))
+
+
+def _bars(summary: Summary) -> _Lines:
+    """Yield a bar for each outcome that occurred, and a line with those that did not."""
+    measures = summary.measures_in("outcome")
+    yield (Line(text=f"{'':{_WORDS + _BAR + 2}}episodes share  95 % int.", style="faint"),)
+    for one in measures:
+        if one.k:
+            yield _bar(one)
+    never = [one.head for one in measures if not one.k]
+    if never:
+        yield from _wrapped(", ".join(never), "  none: ", "faint")
+    solved = summary.measure("pass_rate")
+    if solved is not None and solved.n and not any(one.name == "solved" for one in measures):
+        yield (Line(text=f"  {'and solved the task':<{_WORDS}}{'':{_BAR}} {_figures(solved)}", style="faint"),)
+
+
+def _bar(one: Measure) -> tuple[Line, ...]:
+    share = one.value or 0
+    eighths = max(1, round(share * _BAR * 8))
+    bar = "█" * (eighths // 8) + (_PARTS[eighths % 8] if eighths % 8 else "")
+    style = _STYLES[one.better]
+    words = textwrap.shorten(one.head, _WORDS, placeholder="...")
+    return Line(text=f"  {words:<{_WORDS}}"), Line(text=f"{bar:<{_BAR}}", style=style), Line(text=f" {_figures(one)}")
+
+
+def _figures(one: Measure) -> str:
+    return f"{one.k or 0:>7,}  {decimal(one.value):>4}   {interval(one):>8}"
+
+
+def _controls(run: StoredRun, summary: Summary) -> _Lines:
+    """Yield what two controls came to, in one line each, so that a count has a scale."""
+    words = {one.name: one.words for one in run.job.task.outcomes}
+    for kind, name, counts in controls_of(run.job, summary.group):
+        total = sum(counts.values())
+        said = ", ".join(f"{words.get(outcome, outcome)} {decimal(number / total)}" for outcome, number in counts.items())
+        yield from _wrapped(said, f"  control, {kind} ({name}): ", "faint")
+
+
+def _groups(summaries: Sequence[Summary]) -> _Lines:
+    """Yield a bar in parts and the counts in words for each group."""
+    yield ()
+    for summary in summaries:
+        measures = [one for one in summary.measures_in("outcome") if one.k]
+        total = sum(one.k or 0 for one in measures)
+        yield Line(text=f"  {summary.group:<{_WORDS - 10}}{summary.n:>6,}  ", style="strong"), *_parted(measures, total)
+        said = [f"{one.head} {one.k:,}" for one in sorted(measures, key=lambda one: -(one.k or 0))]
+        rest = len(said) - _MOST_NAMED
+        yield from _wrapped(", ".join(said[:_MOST_NAMED]) + (f", and {rest} more" if rest > 0 else ""), "    ", "plain")
+
+
+def _parted(measures: Sequence[Measure], total: int) -> Iterator[Line]:
+    """Yield one bar for all outcomes: good ones, then neutral, then bad ones."""
+    width, filled, begun = WIDTH - _WORDS - 6, 0, 0
+    for better, fill in _FILLS.items():
+        begun += sum(one.k or 0 for one in measures if one.better == better)
+        end = round(width * begun / total) if total else 0
+        yield Line(text=fill * (end - filled), style=_STYLES[better])
+        filled = end
+
+
+def _episodes(run: StoredRun, rows: Sequence[Row]) -> _Lines:
+    words = {one.name: one for one in run.job.task.outcomes}
+    yield ()
+    for row in rows:
+        outcome = words.get(row.outcome)
+        said = outcome.words if outcome else row.outcome.replace("_", " ") or f"not scored: {row.not_scored}"
+        style = _STYLES[outcome.better] if outcome else "plain"
+        yield Line(text=f"  {textwrap.shorten(row.episode, 40, placeholder='...'):<42}"), Line(text=said[: WIDTH - 44], style=style)
+
+
+def _not_scored(run: StoredRun, summaries: Sequence[Summary]) -> _Lines:
+    ends: dict[str, int] = {}
+    for summary in summaries:
+        for why, number in summary.not_scored.items():
+            ends[why] = ends.get(why, 0) + number
+    if ends:
+        yield from _wrapped(", ".join(f"{number:,} {why.replace('_', ' ')}" for why, number in ends.items()), "  not scored: ", "notice")
+    if run.finished < run.total:
+        waits = f", {run.waiting:,} of them waiting for an answer" if run.waiting else ""
+        yield (Line(text=f"  not finished: {run.total - run.finished:,} of {run.total:,}{waits}", style="notice"),)
+
+
+def _worst(rows: Sequence[Row], summaries: Sequence[Summary]) -> tuple[Row, Measure] | None:
+    """Return the first episode with the commonest bad outcome; None without any."""
+    bad = [
+        (one.k or 0, one, summary.group) for summary in summaries for one in summary.measures_in("outcome") if one.better == "lower" and one.k
+    ]
+    if not bad:
+        return None
+    _, measure, group = max(bad, key=lambda one: one[0])
+    return next((row, measure) for row in rows if row.group == group and row.outcome == measure.name)
+
+
+def _example(run: StoredRun, rows: Sequence[Row], summaries: Sequence[Summary]) -> _Lines:
+    found = _worst(rows, summaries)
+    if found is None:
+        return
+    row, measure = found
+    episode = run.episode(row.episode)
+    scenario = next((one for one in run.scenarios() if one.id == row.scenario), None)
+    said = "" if scenario is None else run.job.task.evidence(episode, scenario, row.outcome, run.tools())
+    yield from _wrapped(f"{row.episode} {measure.head}: {said}" if said else row.episode, "  example: ", "plain", most=2)
+
+
+def _next_steps(run: StoredRun, rows: Sequence[Row], summaries: Sequence[Summary], named: str) -> _Lines:
+    found = _worst(rows, summaries)
+    episode = found[0].episode if found else next((row.episode for row in rows), None)
+    if episode is not None:
+        yield _step("see one episode", line_to_copy("talm-sim", "show", f"{named}:{episode}"))
+    if found:
+        yield _step("what it means", line_to_copy("talm-sim", "explain", found[1].name))
+    yield _step("every table", line_to_copy("talm-sim", "report", named, "--all"))
+
+
+def _step(what: str, command: str) -> tuple[Line, ...]:
+    return Line(text=f"  {what:<16} ", style="faint"), Line(text=command)
+
+
+def _wrapped(text: str, first: str, style: _Style, most: int = 3) -> _Lines:
+    rest = " " * min(len(first), 4)
+    for line in textwrap.wrap(" ".join(text.split()), WIDTH, initial_indent=first, subsequent_indent=rest, max_lines=most, placeholder=" ..."):
+        yield (Line(text=line, style=style),)

@@ -1,0 +1,52 @@
+"""What two controls come to in each group of the packaged scenarios: a careful and a careless one, so that a count has a scale.
+
+The counts are played once and packaged; a test plays them again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from talm_sim.tasks.options import PersonOptions
+
+if TYPE_CHECKING:
+    from talm_sim.tasks.base import Job
+
+_LACKING = frozenset({"underspecified", "several-gaps", "late-gap", "replaceable", "non-replaceable"})
+"""Groups that lack something, of task `talm`."""
+
+
+def careful_control(group: str, *, person: bool) -> str:
+    """Return the control that does what is right in a group: with a person it asks, without one it declines; where all is there, it solves."""
+    if group not in _LACKING:
+        return "sim/oracle"
+    return "sim/asker" if person else "sim/cautious"
+
+
+def controls_of(job: Job[Any], group: str) -> Iterator[tuple[str, str, Mapping[str, int]]]:
+    """Yield what the controls came to in a group of packaged scenarios: which kind it is, its name, and its counts by outcome.
+
+    Nothing is known of the user's own scenarios, of injected faults and of a control's own run.
+    """
+    options = job.options
+    own = job.config.scenarios is not None or bool(getattr(options, "perturb", ())) or bool(getattr(options, "stop_after", None))
+    if own or job.config.model.startswith("sim/"):
+        return
+    person = isinstance(options, PersonOptions) and options.human != "none"
+    known = _table().get(job.task.name, {}).get(group, {})
+    for kind, name in (("careful", careful_control(group, person=person)), ("careless", "sim/eager")):
+        counts = known.get(f"{name}{' with a person' if person and name == 'sim/asker' else ''}")
+        if counts:
+            yield kind, name, counts
+
+
+@cache
+def _table() -> dict[str, dict[str, dict[str, dict[str, int]]]]:
+    found: dict[str, dict[str, dict[str, dict[str, int]]]] = json.loads(
+        (files("talm_sim.tasks") / "control_outcomes.json").read_text(encoding="utf-8")
+    )
+    return found
