@@ -49,7 +49,8 @@ def explain_no_sandbox() -> str:
         return "it needs Linux on x86-64 or ARM, and bubblewrap: apt install bubblewrap"
     command = ("bwrap", *wall_arguments(_CHILD, (), (), network=False), PROGRAM, "-I", "-c", "")
     tried = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    return f"{tried.stderr.strip()[-200:]}; bubblewrap needs user namespaces" if tried.returncode else ""
+    last = tried.stderr.strip().rpartition("\n")[2][:200]
+    return f"{last}; bubblewrap needs user namespaces" if tried.returncode else ""
 
 
 async def call_in_sandbox(code: Path, function: str, arguments: Mapping[str, object], **options: Any) -> HttpResponse:
@@ -120,7 +121,8 @@ class SandboxSession:
             raise ProviderError(f"{_NOT_STARTED}{getattr(err, 'strerror', '') or err}") from None
         said, why = await self._hear(b"\0", _TO_START_S)
         if not said.endswith(b"\0"):
-            raise ProviderError(f"{_NOT_STARTED}{why or said.decode(errors='replace').strip()[-200:]}")
+            last = said.strip().rpartition(b"\n")[2][:200].decode(errors="replace")
+            raise ProviderError(f"{_NOT_STARTED}{why or last}")
         return await self._ask({"code": str(self.code), "function": self.function, "arguments": dict(self.arguments)})
 
     async def _hear(self, end: bytes, seconds: float) -> tuple[bytes, str]:

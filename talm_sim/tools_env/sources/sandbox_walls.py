@@ -31,6 +31,7 @@ _OPENED_LATER = ("libgcc_s.so.1", "libnss_dns.so.2", "libnss_files.so.2", "libre
 _HIDDEN, _MARKS = {"site-packages", "dist-packages", "pip.conf", "npmrc"}, ("pyvenv.cfg", "conda-meta")
 _OF_ENVIRONMENT = {*_HIDDEN, *_MARKS, "bin", "etc", "include", "lib", "lib64", "share"}
 """What is hidden, and that in an environment, which is known by one of the marks."""
+_OF_USER = (*_MARKS, "run.db", "*/run.db")
 NUMBERS = {
     "x86_64": (
         *(0xC000003E, 56, 41, 53, 72),
@@ -85,10 +86,9 @@ def missing_modules(modules: Collection[str]) -> set[str]:
 @lru_cache(maxsize=1)
 def _python() -> set[str]:
     """Return the interpreter, its standard library with the time zones that this reads, and the shared libraries of both."""
-    folder = next((place for place in sys.path if os.path.basename(place) == "lib-dynload"), _LIBRARY)
-    linked = _linked(folder, ".")
+    linked = _linked(_LIBRARY, "lib-dynload")
     later = {f"{os.path.dirname(place)}/{name}" for place in linked for name in _OPENED_LATER}
-    return {PROGRAM, _LIBRARY, folder, "/etc/ld.so.cache", "/usr/lib/locale/C.utf8", *zoneinfo.TZPATH, *linked, *later}
+    return {PROGRAM, _LIBRARY, "/etc/ld.so.cache", "/usr/lib/locale/C.utf8", *zoneinfo.TZPATH, *linked, *later}
 
 
 @lru_cache
@@ -105,7 +105,8 @@ def _installed() -> dict[str, tuple[str, list[str], set[str]]]:
     """Return, of each package, the folder that it lies in, its top-level entries there, and the packages that it requires."""
     found: dict[str, tuple[str, list[str], set[str]]] = {}
     for one in metadata.distributions(path=SITES):
-        entries = {re.split("[,/]", line)[0] for line in (one.read_text("RECORD") or "").splitlines()} - {"..", "__pycache__"}
+        record = (one.read_text("RECORD") or "").splitlines()
+        entries = {re.split("[,/]", line)[0] for line in record if line[:1] not in "./"} - {"__pycache__"}  # which has everybody's
         needs = {_name(need) for need in one.requires or () if not re.search(r";.*\bextra\b", need)}
         found.setdefault(_name(one.name or ""), (str(one.locate_file("")), sorted(entries), needs))
     return found
@@ -140,11 +141,7 @@ def _pieces(folder: str) -> list[str]:
             continue
         if entry.is_symlink() or entry.is_file():
             pieces.append(entry.path)
-        elif (
-            os.access(entry.path, os.R_OK)
-            and entry.is_dir()
-            and not any(glob(mark, root_dir=entry.path) for mark in (*_MARKS, "run.db", "*/run.db"))
-        ):
+        elif entry.is_dir() and os.access(entry, os.R_OK) and not any(glob(mark, root_dir=entry.path) for mark in _OF_USER):
             pieces += _pieces(entry.path)
     return [folder] if pieces == [entry.path for entry in entries] else pieces
 

@@ -48,13 +48,6 @@ class Odd(dict):
     def items(self):
         raise KeyError("no items")
 
-class Metaclass(type):
-    def __getattribute__(cls, name):
-        raise SystemExit(name)
-
-class Worse(Exception, metaclass=Metaclass):
-    pass
-
 def raised(err):
     raise err
 
@@ -162,7 +155,6 @@ FAILURES = {
     "{(1, 2): 3}": "TypeError: keys must be .*",
     "'x' * 1_048_576": TOO_LONG,
     "raised(Evil())": STOPPED,
-    "raised(Worse())": STOPPED,
     "raised(ValueError('\\ud83d'))": r"ValueError: \?",
     "raised(ValueError('x' * 10 ** 6))": "ValueError: x{400}",
     "raised(ValueError('\\x00 \\n\\n b'))": "ValueError: \x00 b",
@@ -188,7 +180,6 @@ FAILURES = {
     'raw(b\'{"error": "\\\\ud800"}\')': r"\?",
     "raw(b'{\"error\": 5}')": UNREADABLE,
     "raw(b'{\"error\": \"', b'x' * 900_000, b'\"}')": "x{500}",
-    "raw(b'x' * 1_048_577)": TOO_LONG,
 }
 
 
