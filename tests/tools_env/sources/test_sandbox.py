@@ -257,7 +257,9 @@ def test_of_an_environment_it_sees_the_packages_that_it_imports_and_what_these_r
         about = site / f"{name}-1.dist-info"
         about.mkdir()
         (about / "METADATA").write_text(f"Name: {name}\nVersion: 1\n" + (f"Requires-Dist: {needs}\n" if needs else ""), encoding="utf-8")
-        (about / "RECORD").write_text(f"{name}.py,,\n{about.name}/METADATA,,\n../../../bin/{name},,\n__pycache__/x.pyc,,\n", encoding="utf-8")
+        (about / "RECORD").write_text(
+            f"{name}.py,,\n{about.name}/METADATA,,\n../../../bin/{name},,\n/etc/{name},,\n__pycache__/x.pyc,,\n", encoding="utf-8"
+        )
         (site / f"{name}.py").write_text("WORD = 'found'\n", encoding="utf-8")
     for place in ("pip.conf", ".env", "other.txt"):
         (folder / place).write_text("x", encoding="utf-8")
