@@ -74,7 +74,7 @@ def test_doctor_says_why_there_is_no_sandbox(talm: Talm, monkeypatch: pytest.Mon
         code, out, _ = talm("doctor")
     finally:
         explain_no_sandbox.cache_clear()
-    said = "sandbox not available, so code of tool folders is not run: it needs Linux and bubblewrap: apt install bubblewrap"
+    said = "sandbox not available, so code of tool folders is not run: it needs Linux on x86-64 or ARM, and bubblewrap: apt install bubblewrap"
     assert code == 0 and said in " ".join(out.split())
 
 

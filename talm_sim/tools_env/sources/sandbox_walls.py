@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import os
 import re
-import shutil
 import site
 import ssl
 import struct
@@ -23,7 +20,7 @@ PROGRAM = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
 SITES = [os.path.realpath(place) for place in site.getsitepackages() if os.path.isdir(place)]
 """Where packages lie, of which only those are seen that the code imports."""
 _LIBRARY = os.path.dirname(os.path.realpath(os.__file__))
-_WALLS = """--unshare-all --unshare-user --die-with-parent --new-session --cap-drop ALL --clearenv --setenv PATH /usr/bin:/bin
+_WALLS = """--unshare-all --unshare-user --die-with-parent --cap-drop ALL --clearenv --setenv PATH /usr/bin:/bin
 --setenv LANG C.UTF-8 --setenv PYTHONDONTWRITEBYTECODE 1 --setenv HOME /tmp --setenv TMPDIR /tmp
 --dev-bind /dev/null /dev/null --dev-bind /dev/urandom /dev/urandom"""
 _FOR_NETWORK = """/etc/resolv.conf /etc/hosts /etc/nsswitch.conf /etc/host.conf /etc/gai.conf /etc/services /etc/protocols
@@ -31,9 +28,10 @@ _FOR_NETWORK = """/etc/resolv.conf /etc/hosts /etc/nsswitch.conf /etc/host.conf 
 """Files of names, and where distributions keep the certificates of authorities; private keys are elsewhere."""
 _OPENED_LATER = ("libgcc_s.so.1", "libnss_dns.so.2", "libnss_files.so.2", "libresolv.so.2")
 """Libraries that the C library opens when it needs them, so that nothing is linked against them."""
-_HIDDEN, _MARKS = ("site-packages", "dist-packages", "pip.conf", "npmrc"), ("pyvenv.cfg", "conda-meta")
-_OF_ENVIRONMENT = ("bin", "etc", "include", "lib", "lib64", "share")
-"""What is hidden besides in an environment, which is known by one of the marks."""
+_HIDDEN, _MARKS = {"site-packages", "dist-packages", "pip.conf", "npmrc"}, ("pyvenv.cfg", "conda-meta")
+_OF_ENVIRONMENT = {*_HIDDEN, *_MARKS, "bin", "etc", "include", "lib", "lib64", "share"}
+"""What is hidden, and that in an environment, which is known by one of the marks."""
+_OF_USER = (*_MARKS, "run.db", "*/run.db")
 NUMBERS = {
     "x86_64": (
         *(0xC000003E, 56, 41, 53, 72),
@@ -49,46 +47,35 @@ _REFUSED, _NOT_MADE, _CLONE3 = "425 426 427 438 447 463 466", "452", 435
 """The same on every architecture: rings, by which the filter could be passed, `pidfd_getfd`, `memfd_secret`, attributes; `fchmodat2`; and a
 call whose flags no filter sees. A program that is told it does not exist uses `clone`."""
 _AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK, _SOCK_STREAM, _SOCK_TYPE, _CLONE_THREAD, _F_SETLEASE = 1, 2, 10, 16, 1, 0xF, 0x10000, 1024
-_MOST_ARGUMENTS, _DEEPEST = 8_900, 200
-"""Those of `bwrap`, which takes 9,000 with those of the command line; and how deep folders are nested at most."""
 
 
 def wall_arguments(code: Path, modules: Collection[str], readable: Iterable[Path], *, network: bool) -> list[str]:
-    """Return the arguments that put up the walls; all that is seen is read-only but `/tmp`.
+    """Return the arguments that put up the walls around the code in a file; all that is seen is read-only but `/tmp`.
 
-    Args:
-        code: The file. The user's own parts of its folder are hidden.
-        modules: What it imports.
-        readable: Further files, and folders of which the same parts are hidden.
-        network: Whether it reaches this machine's network.
-
-    Raises:
-        OSError: A folder cannot be read, or too much lies in it.
+    It sees its folder and the readable ones, without the user's own parts, and the packages that have the modules.
     """
-    paths = ssl.get_default_verify_paths()  # those that Python was built with lead to the others
-    followed = (*network_files(), paths.openssl_cafile, paths.openssl_capath) if network else ()
-    shown: dict[str, tuple[str, ...]] = {place: ("--ro-bind-try", place, place) for place in (*_python(), *_packages(modules), *followed)}
+    seen = {*_python(), *_packages(modules), *(network_files() if network else ())}
+    shown: dict[str, tuple[str, ...]] = {place: ("--ro-bind-try", place, place) for place in seen}
     hidden = {place for place in (*SITES, f"{_LIBRARY}/site-packages", f"{_LIBRARY}/dist-packages") if os.path.isdir(place)}
     for place in map(str, (code.parent, *readable)):
-        pieces = _pieces(place) if os.path.isdir(place) else None
-        hidden |= set() if pieces is None else {place}
-        for piece in (place,) if pieces is None else pieces:
+        pieces = _pieces(place) if os.path.isdir(place) else [place]
+        hidden |= {place} - {*pieces}
+        for piece in pieces:
             is_link = piece != place and os.path.islink(piece)
             shown[piece] = ("--symlink", os.readlink(piece), piece) if is_link else ("--ro-bind-try", piece, piece)
-    shown |= {place: ("--tmpfs", place) for place in hidden} | {"/tmp": ("--size", str(64 << 20), "--tmpfs", "/tmp")}
-    found = [*_WALLS.split(), *["--share-net"] * network, *["--disable-userns"] * _can_disable_namespaces()]
-    for place in sorted(shown):  # a folder comes before what lies in it: the interpreter may lie in the code's, and both of them below /tmp
-        found += shown[place]
-    for place in (*sorted(hidden), "/"):
-        found += ("--remount-ro", place)
-    if len(found) > _MOST_ARGUMENTS:
-        raise OSError(errno.E2BIG, "too many files lie beside hidden ones (.env, environments, runs); give the tools a folder of their own")
+    shown |= {place: ("--tmpfs", place) for place in hidden} | {"/tmp": ("--size", f"{64 << 20}", "--tmpfs", "/tmp")}
+    known = subprocess.run(["bwrap", "--help"], capture_output=True, text=True, check=False).stdout
+    found = [*_WALLS.split(), *["--share-net"] * network, *["--disable-userns"] * ("--disable-userns" in known)]
+    # A folder comes before what lies in it: the interpreter may lie in the code's, and both of them below /tmp.
+    found += [word for place in sorted(shown) for word in shown[place]]
+    found += [word for place in (*hidden, "/") for word in ("--remount-ro", place)]
     return [*found, "--chdir", str(code.parent)]
 
 
 def network_files() -> list[str]:
     """Return the files here by which names are resolved and certificates are checked: code with a network sees them."""
-    return [place for place in _FOR_NETWORK.split() if os.path.exists(place)]
+    paths = ssl.get_default_verify_paths()  # those that Python was built with may lead to the others
+    return [place for place in (*_FOR_NETWORK.split(), paths.openssl_cafile, paths.openssl_capath) if os.path.exists(place)]
 
 
 def missing_modules(modules: Collection[str]) -> set[str]:
@@ -97,42 +84,36 @@ def missing_modules(modules: Collection[str]) -> set[str]:
 
 
 @lru_cache(maxsize=1)
-def _can_disable_namespaces() -> bool:
-    command = [str(shutil.which("bwrap")), "--help"]
-    return b"--disable-userns" in subprocess.run(command, capture_output=True, check=False).stdout
-
-
-@lru_cache(maxsize=1)
 def _python() -> set[str]:
     """Return the interpreter, its standard library with the time zones that this reads, and the shared libraries of both."""
-    folder = next((place for place in sys.path if os.path.basename(place) == "lib-dynload"), _LIBRARY)
-    linked = _linked(folder, (name for name in glob("*.so", root_dir=folder) if not name.startswith("_tkinter")))
+    linked = _linked(_LIBRARY, "lib-dynload")
     later = {f"{os.path.dirname(place)}/{name}" for place in linked for name in _OPENED_LATER}
-    return {PROGRAM, _LIBRARY, folder, "/etc/ld.so.cache", "/usr/lib/locale/C.utf8", *zoneinfo.TZPATH, *linked, *later}
+    return {PROGRAM, _LIBRARY, "/etc/ld.so.cache", "/usr/lib/locale/C.utf8", *zoneinfo.TZPATH, *linked, *later}
 
 
-def _linked(folder: str, files: Iterable[str]) -> set[str]:
-    """Return the shared libraries that the interpreter and files in a folder are linked against; the loader lists them and runs nothing."""
-    env = {"LD_TRACE_LOADED_OBJECTS": "1", "LD_PRELOAD": ":".join(f"./{one}" for one in files)}
+@lru_cache
+def _linked(folder: str, *entries: str) -> set[str]:
+    """Return the shared libraries that the interpreter and entries of a folder are linked against; the loader lists them and runs nothing."""
+    files = [file for entry in entries for file in (entry, *glob(f"{entry}/**/*.so*", root_dir=folder, recursive=True)) if ".so" in file]
+    env = {"LD_TRACE_LOADED_OBJECTS": "1", "LD_PRELOAD": ":".join(f"./{file}" for file in files)}
     listed = subprocess.run([PROGRAM], env=env, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     return set(re.findall(r"(?:=> |^\t)(/.+) \(0x", listed.stdout, re.MULTILINE))
 
 
 @lru_cache(maxsize=1)
-def _installed() -> dict[str, tuple[str, set[str], set[str]]]:
+def _installed() -> dict[str, tuple[str, list[str], set[str]]]:
     """Return, of each package, the folder that it lies in, its top-level entries there, and the packages that it requires."""
-    found: dict[str, tuple[str, set[str], set[str]]] = {}
+    found: dict[str, tuple[str, list[str], set[str]]] = {}
     for one in metadata.distributions(path=SITES):
-        top, record = str(one.locate_file("")), one.read_text("RECORD") or one.read_text("top_level.txt") or ""
-        names = {re.split("[,/]", line)[0] for line in record.splitlines()} - {"__pycache__"}  # which has everybody's
-        candidates = {f"{name}{end}" for name in names for end in ("", ".py") if name[:1] not in (".", "")}
-        needs = {_plain(re.split(r"[^\w.-]", need)[0]) for need in one.requires or () if not re.search(r";.*\bextra\b", need)}
-        found.setdefault(_plain(one.name or ""), (top, {entry for entry in candidates if os.path.lexists(f"{top}/{entry}")}, needs))
+        record = (one.read_text("RECORD") or "").splitlines()
+        entries = {re.split("[,/]", line)[0] for line in record if line[:1] not in "./"} - {"__pycache__"}  # which has everybody's
+        needs = {_name(need) for need in one.requires or () if not re.search(r";.*\bextra\b", need)}
+        found.setdefault(_name(one.name or ""), (str(one.locate_file("")), sorted(entries), needs))
     return found
 
 
-def _plain(name: str) -> str:
-    return re.sub("[-_.]+", "-", name).lower()
+def _name(requirement: str) -> str:
+    return re.sub("[-_.]+", "-", re.split(r"[^\w.-]", requirement)[0]).lower()
 
 
 def _modules(entries: Iterable[str]) -> set[str]:
@@ -142,36 +123,27 @@ def _modules(entries: Iterable[str]) -> set[str]:
 def _packages(modules: Collection[str]) -> set[str]:
     """Return the top-level entries of the packages that have modules, of those which they require, and what these are linked against."""
     wanted = [name for name, (_, entries, _) in _installed().items() if not _modules(entries).isdisjoint(modules)]
+    shown = set[str]()
     for name in wanted:  # which grows
-        wanted += [need for need in _installed()[name][2] if need in _installed() and need not in wanted]
-    return {place for name in wanted for place in _entries(name)}
+        top, entries, needs = _installed()[name]
+        wanted += [need for need in needs if need in _installed() and need not in wanted]
+        shown |= {f"{top}/{entry}" for entry in entries} | _linked(top, *entries)
+    return shown
 
 
-@lru_cache
-def _entries(name: str) -> set[str]:
-    top, entries, _ = _installed()[name]
-    binary = [file for entry in entries for file in (*glob(f"{entry}/**/*.so*", root_dir=top, recursive=True), *([entry] * (".so" in entry)))]
-    return {f"{top}/{entry}" for entry in entries} | (_linked(top, binary) if binary else set())
-
-
-def _pieces(folder: str) -> list[str] | None:
-    """Return what is shown of a folder: files and folders but environments and runs, each as large as possible; None for all of it."""
-    if folder.count("/") > _DEEPEST:
-        raise OSError(errno.ENAMETOOLONG, "its folders are nested too deeply")
+def _pieces(folder: str) -> list[str]:
+    """Return what is shown of a folder: itself, or where something in it is hidden, the files and folders in it, each as large as possible."""
     is_environment = folder in (sys.prefix, sys.base_prefix) or any(os.path.lexists(f"{folder}/{mark}") for mark in _MARKS)
-    unseen = (*_HIDDEN, *_MARKS, *_OF_ENVIRONMENT) if is_environment else _HIDDEN
-    whole, pieces = True, list[str]()
-    for entry in [*os.scandir(folder)]:  # which closes it
-        shown: list[str] | None = []
-        if not entry.name.startswith(".") and entry.name not in unseen:
-            if entry.is_symlink() or entry.is_file():
-                shown = None
-            elif entry.is_dir() and not any(glob(mark, root_dir=entry.path) for mark in (*_MARKS, "run.db", "*/run.db")):
-                with contextlib.suppress(PermissionError):
-                    shown = _pieces(entry.path)
-        whole = whole and shown is None
-        pieces += [entry.path] if shown is None else shown
-    return None if whole else pieces
+    unseen = _OF_ENVIRONMENT if is_environment else _HIDDEN
+    entries, pieces = [*os.scandir(folder)], list[str]()
+    for entry in entries:
+        if entry.name.startswith(".") or entry.name in unseen:
+            continue
+        if entry.is_symlink() or entry.is_file():
+            pieces.append(entry.path)
+        elif entry.is_dir() and os.access(entry, os.R_OK) and not any(glob(mark, root_dir=entry.path) for mark in _OF_USER):
+            pieces += _pieces(entry.path)
+    return [folder] if pieces == [entry.path for entry in entries] else pieces
 
 
 def system_call_filter() -> bytes:

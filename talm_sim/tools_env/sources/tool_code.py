@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import ast
 import os
-import re
 import sys
 import warnings
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 from talm_sim.common.plain_files import UnfitFileError, files_below, read_text
 
 _ANY = "*"
-_LARGEST, _LARGEST_TOGETHER, _SMALLEST = 96 << 10, 256 << 10, 1 << 10
-"""Sizes in bytes: of a file; of all that it imports; and what each counts at least. A tree takes up to 1,000 times as much."""
-_F_STRING = re.compile(r"(?<![\w\\])(?:f|rf|fr)(?=['\"])", re.IGNORECASE)
+_LARGEST = 96 << 10
+"""The size in bytes of a file; a tree takes up to 1,000 times as much."""
 
 
 class ToolCode(NamedTuple):
@@ -42,10 +41,7 @@ def read_code(file: Path) -> ToolCode:
     """Read a file of code; nothing of it is run. One that is not Python says nothing: its calls will tell why."""
     try:
         with warnings.catch_warnings(action="ignore"):  # of a stranger's code
-            text = read_text(file, _LARGEST)
-            if sys.version_info < (3, 12):  # which takes quadratic time for an f-string; a plain one ends where it does, and imports as little
-                text = _F_STRING.sub(lambda found: "ur"[len(found[0]) - 1], text)
-            tree = ast.parse(text)
+            tree = ast.parse(read_text(file, _LARGEST))
     except UnfitFileError:
         return ToolCode(frozenset(), frozenset(), frozenset(), f"its code is larger than {_LARGEST >> 10} KiB")
     except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
@@ -56,13 +52,11 @@ def read_code(file: Path) -> ToolCode:
     return ToolCode(frozenset(name for one in nodes for name in _defined(one)), frozenset(wanted - _beside(file)), anywhere)
 
 
+@lru_cache
 def imported_anywhere(file: Path) -> set[str]:
     """Return the modules that a file of code imports anywhere, and those that the modules beside it import which it imports."""
-    files, modules, left, beside = [file], set[str](), _LARGEST_TOGETHER, _beside(file)
+    files, modules, beside = [file], set[str](), _beside(file)
     for one in files:  # which grows
-        if (size := one.stat().st_size) > min(left, _LARGEST):
-            continue
-        left -= max(size, _SMALLEST)
         new = read_code(one).imported - modules
         modules |= new
         files += [found for module in new & beside for found in _files_of(file.parent, module)]
