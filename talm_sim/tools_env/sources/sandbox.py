@@ -24,7 +24,7 @@ from talm_sim.tools_env.sources.sandbox_walls import NUMBERS, PROGRAM, SITES, sy
 from talm_sim.tools_env.sources.tool_code import imported_anywhere
 
 SECONDS = 10
-_TO_START_S, _MOST_ANSWER, _LONGEST_MESSAGE = 30, 1 << 20, 500
+_TO_START_S, _LOOK_S, _MOST_FILES, _MOST_ANSWER, _LONGEST_MESSAGE = 30, 0.1, 1_000, 1 << 20, 500
 _CHILD = Path(__file__).with_name("sandbox_child.py")
 _NOT_STARTED = "The sandbox could not be started: "
 
@@ -86,6 +86,7 @@ class SandboxSession:
     network: bool = False
     readable: Iterable[Path] = ()
     _process: Process | None = field(default=None, init=False)
+    _watch: asyncio.Task[None] | None = field(default=None, init=False)
     _begun: HttpResponse = field(default_factory=lambda: failure(500, "it was stopped by an earlier call"), init=False)
 
     async def call(self, arguments: Mapping[str, object]) -> HttpResponse:
@@ -100,6 +101,8 @@ class SandboxSession:
 
     async def aclose(self) -> None:
         """End the sandbox."""
+        if self._watch is not None:
+            self._watch.cancel()
         if self._process is not None and self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 # Not `kill()` of asyncio, which takes the exit status of one that has just ended away from those who wait for it.
@@ -117,6 +120,7 @@ class SandboxSession:
                 self._process = await asyncio.create_subprocess_exec(
                     *command, stdin=PIPE, stdout=PIPE, stderr=STDOUT, pass_fds=[file.fileno()], env={}, limit=_MOST_ANSWER
                 )
+            self._watch = asyncio.create_task(_end_flood(self._process.pid))
         except (OSError, RecursionError) as err:  # folders may be nested deeply
             raise ProviderError(f"{_NOT_STARTED}{getattr(err, 'strerror', '') or err}") from None
         said, why = await self._hear(b"\0", _TO_START_S)
@@ -132,7 +136,7 @@ class SandboxSession:
             async with asyncio.timeout(seconds):
                 return await self._process.stdout.readuntil(end), ""
         except asyncio.IncompleteReadError as err:
-            ended = "it ran into a limit of memory, time or processes, made a forbidden call, or ended itself"
+            ended = "it ran into a limit of memory, time, files or processes, made a forbidden call, or ended itself"
             return err.partial, "" if err.partial else ended
         except asyncio.LimitOverrunError:
             return b"", f"its answer is longer than {_MOST_ANSWER >> 10:,} KiB"
@@ -154,3 +158,14 @@ class SandboxSession:
                 case {"error": str(error)}:
                     return failure(500, error[:_LONGEST_MESSAGE])
         return failure(500, "its answer cannot be read")
+
+
+async def _end_flood(process: int) -> None:
+    """End a sandbox whose code makes very many files in `/tmp`: an empty one takes memory of the kernel, which no limit holds."""
+    while True:
+        await asyncio.sleep(_LOOK_S)
+        with contextlib.suppress(OSError, IndexError):
+            inside = Path(f"/proc/{process}/task/{process}/children").read_text(encoding="ascii").split()[0]
+            tmp = os.statvfs(f"/proc/{inside}/root/tmp")
+            if tmp.f_files - tmp.f_ffree > _MOST_FILES:
+                os.kill(process, signal.SIGKILL)

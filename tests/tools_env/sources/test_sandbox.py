@@ -126,7 +126,7 @@ def counter(start):
 def broken():
     raise KeyError("nothing")
 """
-STOPPED = "it was stopped: it ran into a limit of memory, time or processes, made a forbidden call, or ended itself"
+STOPPED = "it was stopped: it ran into a limit of memory, time, files or processes, made a forbidden call, or ended itself"
 UNREADABLE = "its answer cannot be read"
 TOO_LONG = "it was stopped: its answer is longer than 1,024 KiB"
 VALUES = {

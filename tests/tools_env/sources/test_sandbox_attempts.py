@@ -113,7 +113,7 @@ async def test_no_attempt_gets_out_and_nobody_outside_hears_of_it(monkeypatch: p
 
 
 LATE = "it was stopped: it ran longer than 2 s"
-ENDED = "it was stopped: it ran into a limit of memory, time or processes, made a forbidden call, or ended itself"
+ENDED = "it was stopped: it ran into a limit of memory, time, files or processes, made a forbidden call, or ended itself"
 LONG = "it was stopped: its answer is longer than 1,024 KiB"
 CUT_OFF = "its answer cannot be read"
 SAID: dict[str, tuple[str | None, ...]] = {
