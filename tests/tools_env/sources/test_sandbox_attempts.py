@@ -120,6 +120,7 @@ SAID: dict[str, tuple[str | None, ...]] = {
     "kill_its_group": (ENDED,),
     "threads_that_stay": ("answered",),
     "flood": (LONG,),
+    "flood_files": (ENDED, CUT_OFF),
     "flood_threads": ("RuntimeError: can't start new thread", LATE, ENDED),
     "slow_the_watcher": (None,),
     "no_files_for_the_watcher": (ENDED, LATE),
