@@ -124,7 +124,6 @@ LISTS: Final[dict[str, Any]] = {
     "a name of another script": {"name": "日本語", "inputSchema": SCHEMA},
     "a number for a name": {"name": 5, "inputSchema": SCHEMA},
     "null": None,
-    "one deep within": {"name": "odd", "inputSchema": {"type": "object", "properties": {"a": {"properties": {"b\x07": {}}}}}},
     "a description of 3,000,000 characters": {"name": "odd", "description": "x" * 3_000_000, "inputSchema": SCHEMA},
     "properties that are none": {"name": "odd", "inputSchema": {"type": "object", "properties": [1]}},
     "the name of another": {"name": "good", "inputSchema": SCHEMA},

@@ -85,7 +85,6 @@ FIELD = {"type": "object", "properties": {"a": {"type": "string"}}}
 REFUSED = {
     "url": ({"mode": "url", "message": "Pay", "url": "https://user:word@pay.example/x", "elicitationId": "1"}, "URL mode is not supported"),
     "nested": ({"message": "m", "requestedSchema": {"type": "object", "properties": {"a": {"type": "object"}}}}, "its field 'a' is not a text"),
-    "list": ({"message": "m", "requestedSchema": {"type": "object", "properties": {"a": {"type": "array"}}}}, "its field 'a' is not a text"),
     "large": ({"message": "m" * 100_001, "requestedSchema": FIELD}, "it is longer than 100,000 bytes"),
     "no object": ({"message": "m", "requestedSchema": {"type": "string"}}, ""),
     "nothing": ({"message": "m"}, ""),
