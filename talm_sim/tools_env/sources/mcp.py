@@ -10,6 +10,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
@@ -27,14 +28,10 @@ from talm_sim.tools_env.sources.registry import SourceKind
 from talm_sim.types import JsonObject, ToolSpec
 
 if TYPE_CHECKING:
-    from mcp.types import CallToolResult
-
     from talm_sim.tools_env.sources.mcp_connection import Server
 
 START_S = 30.0
 CALL_S = 30.0
-_URL_REQUIRED = -32042
-"""Code of the error of a call that needs the person to open a web page first (specification 2025-11-25)."""
 
 
 class McpOptions(SourceOptions):
@@ -52,8 +49,8 @@ class McpSource:
     What is offered is what the server had when it was first asked. A server that has ended is started, or connected to, again at the next
     call; the calls of episodes that may have changed something in it fail.
 
-    Where a run has a person, the server may ask that person something during a call. Nothing in what it asks says which call that is, so
-    each episode then has a server, or a session with it, of its own from its first call to its end, and makes one call of it at a time.
+    Where a run has a person, the server may ask that person something during a call, but not say which call that is. So each episode then has
+    a server, or a session with it, of its own from its first call to its end, and makes one call of it at a time.
 
     Args:
         request: What to start, or where it is.
@@ -70,7 +67,6 @@ class McpSource:
         self._hide = Hider.from_environment(credentials_in_environment(), tuple(self._given.values()))
         self._theirs: dict[str, str] = {}
         self._servers: list[Server] = []
-        self._free: list[Server] = []
         self._of_episode: dict[str, Server] = {}
 
     async def start(self) -> None:
@@ -79,10 +75,11 @@ class McpSource:
         Raises:
             PrerequisiteError: It does not start, does not answer, or has no tool that can be taken.
         """
-        server = self._add_server()
-        await server.open(START_S)
-        self._free.append(server)
-        for tool, reason in server.tools:
+        first = self._add_server()
+        await first.open(START_S)
+        if self._request.person:
+            first.end()
+        for tool, reason in first.tools:
             self._add_tool(tool, reason)
             await asyncio.sleep(0)  # the end of the command is heard between tools
         if not self.specs:
@@ -95,17 +92,13 @@ class McpSource:
         if not self._request.person:
             return await self._call(self._servers[0], tool, arguments, episode)
         if episode not in self._of_episode:
-            self._of_episode[episode] = self._free.pop() if self._free else self._add_server()
-        server = self._of_episode[episode]
-        async with server.alone:
-            try:
-                return await self._call(server, tool, arguments, episode)
-            except (TimeoutError, asyncio.CancelledError):
-                server.abandoned = True  # it may still ask something, which must not reach another episode's person
-                raise
+            self._of_episode[episode] = self._add_server()
+        async with self._of_episode[episode].alone:
+            return await self._call(self._of_episode[episode], tool, arguments, episode)
 
     async def _call(self, server: Server, tool: str, arguments: Mapping[str, object], episode: str) -> HttpResponse:
         from mcp import MCPError
+        from mcp.types import URL_ELICITATION_REQUIRED
 
         try:
             async with asyncio.timeout(CALL_S) as limit:
@@ -115,22 +108,18 @@ class McpSource:
         except MCPError as err:
             if any(said in err.error.message for said in (TOO_LARGE, "Server-sent event exceeded the ")):  # the second is the client's
                 return oversized_response(200)
-            wants_page = err.error.code == _URL_REQUIRED
-            more = " It wants the person to open a web page, which is refused here." if wants_page else ""
-            return failure(400, self._hide.text(f"{err.error.message}{more}"))
+            page = " It wants the person to open a web page, which is refused here." if err.error.code == URL_ELICITATION_REQUIRED else ""
+            return failure(400, self._hide.text(err.error.message + page))
         except Exception as err:  # the client's own failures: a result that does not fit
             return failure(502, self._hide.text(error_line(err, 300)))
         return self._response(tool, result)
 
     def leave(self, episode: str) -> None:
-        """Let another episode have the server of one that has ended."""
-        server = self._of_episode.pop(episode, None)
-        if server is not None:
-            if server.abandoned or server.alone.locked():
-                server.end()
-            self._free.append(server)
+        """End the server of an episode that has ended."""
+        if server := self._of_episode.pop(episode, None):
+            server.end()
 
-    def _response(self, tool: str, result: CallToolResult) -> HttpResponse:
+    def _response(self, tool: str, result: Any) -> HttpResponse:
         value = _value_of(result)
         if result.is_error:
             return failure(500, self._hide.text(value if isinstance(value, str) else json.dumps(value)))
@@ -179,15 +168,9 @@ class McpSource:
 
 
 async def _open_mcp(request: SourceRequest) -> McpSource:
-    """Start a server, or connect to one.
-
-    Raises:
-        PrerequisiteError: The client is not installed, or the server cannot be asked for its tools.
-    """
-    try:
-        import mcp  # noqa: F401
-    except ImportError:
-        raise PrerequisiteError(f"the MCP client is not installed: {pip_install('mcp')}") from None
+    """Start a server, or connect to one."""
+    if find_spec("mcp") is None:
+        raise PrerequisiteError(f"the MCP client is not installed: {pip_install('mcp')}")
     if "@" in request.place.partition("://")[2].partition("/")[0]:
         raise PrerequisiteError("an address with a user or password would be written into the run; name a variable: ,auth=VARIABLE.")
     source = McpSource(request)
@@ -216,8 +199,7 @@ def _value_of(result: Any) -> Any:
     """Return what a tool returned: its structured value, else its text, read as JSON if possible."""
     if result.structured_content is not None:
         return result.structured_content
-    texts = [part.text if part.type == "text" else f"[{part.type}]" for part in result.content]
-    whole = "\n".join(texts)
+    whole = "\n".join(part.text if part.type == "text" else f"[{part.type}]" for part in result.content)
     try:
         return json.loads(whole)
     except (ValueError, RecursionError):

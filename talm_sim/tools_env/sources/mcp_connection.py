@@ -7,10 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import shlex
-import shutil
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, Final
@@ -35,14 +31,10 @@ _RESTART_S = 25.0
 _STOP_S = 10.0
 _PERSON_S = 30 * 24 * 3600.0
 """Seconds for which the answer to a call is awaited over HTTP while a person may be asked; the time of the call itself is limited elsewhere."""
-MOST_LISTED = limits.MOST_BYTES
-"""Largest size in bytes of all pages of the list of tools."""
-_MOST_OF_A_TOOL: Final = 100_000
-"""Bytes that the description of one tool may have, its schema included."""
+_MOST_DESCRIBED: Final = 100_000
+"""Bytes that the description of one tool may have, its schema included, and a form."""
 _MOST_ASKED: Final = 20
 """Requests of the server, for example for a model's answer or a person's, that are answered per call; further ones are ignored."""
-_MOST_OF_A_FORM: Final = 100_000
-"""Bytes that a form may have."""
 _FLAT: Final = frozenset({"string", "number", "integer", "boolean", "array"})
 _QUIET = logging.NullHandler()
 
@@ -61,13 +53,10 @@ class Server:
 
     def __init__(self, request: SourceRequest, given: Mapping[str, str], hide: Hider, seconds: float) -> None:
         self.tools: list[tuple[Any, str]] = []
-        """The tools, as the server describes them, each with the reason why the client cannot be shown it, if any."""
+        """Each tool, as the server describes it, with the reason why the client cannot have it, if any."""
         self.alone = asyncio.Lock()
         """Held by a call that may ask a person: what the server asks then belongs to that call."""
-        self.abandoned = False
-        """Whether a call was given up that may still be under way there."""
         self._request, self._given, self._hide, self._seconds = request, given, hide, seconds
-        self._elicitation = _Elicitation(request.name, hide)
         self._client: Any = None
         self._task: asyncio.Task[None] | None = None
         self._restart = asyncio.Lock()
@@ -76,15 +65,16 @@ class Server:
         self._unasked = _MOST_ASKED
         self._changing: set[str] = set()
         self._lost: set[str] = set()
+        self._person: AskPerson | None = None
+        self._limit: asyncio.Timeout | None = None
+        self._asking: set[asyncio.Task[Decision]] = set()
+        self._left = 0.0
 
     async def open(self, seconds: float) -> None:
         """Start the server and ask for its tools.
 
-        Args:
-            seconds: How long that may take.
-
         Raises:
-            PrerequisiteError: It does not start or does not answer.
+            PrerequisiteError: It does not start, or does not answer in time.
         """
         for logger in ("mcp", "client"):  # they log, with tracebacks, what a server says beside the protocol; we report failures ourselves
             logging.getLogger(logger).addHandler(_QUIET)
@@ -100,14 +90,7 @@ class Server:
     async def call(
         self, tool: str, arguments: Mapping[str, object], episode: str, limit: asyncio.Timeout, *, reads: bool
     ) -> types.CallToolResult:
-        """Make a call, on a connection that is made anew if the server has ended.
-
-        Args:
-            tool: The tool, as the server names it.
-            arguments: Its arguments.
-            episode: Whose call it is.
-            limit: Its time limit, which stands still while a person is asked.
-            reads: Whether it changes nothing.
+        """Make a call of an episode, which changes something unless it only reads; its time limit stands still while a person is asked.
 
         Raises:
             ProviderError: The server has ended, or cannot be restarted, or what the episode did there is lost.
@@ -115,8 +98,12 @@ class Server:
         has_ended = f"The MCP server '{self._request.name}' has ended"
         async with self._restart:
             if self._client is None:
+                self._lost |= self._changing
+                self._changing.clear()
+                await self.aclose()
+                self._said.clear()
                 try:
-                    await self._reopen()
+                    await self.open(_RESTART_S)
                 except PrerequisiteError as err:
                     raise ProviderError(f"{has_ended} and cannot be restarted: {err}") from None
             client = self._client
@@ -127,7 +114,7 @@ class Server:
             self._changing.add(episode)
         self._unasked = _MOST_ASKED
         try:
-            with self._elicitation.during_call(limit):
+            with self._during_call(limit):
                 return await client.call_tool(tool, dict(arguments))
         except Exception:
             if self._client is client:
@@ -135,18 +122,10 @@ class Server:
             self._changing.discard(episode)
             raise ProviderError(f"{has_ended}{self._last_words()}.") from None
 
-    async def _reopen(self) -> None:
-        self._lost |= self._changing
-        await self.aclose()
-        self._said.clear()
-        await self.open(_RESTART_S)
-
     def end(self) -> None:
-        """Begin to end it; the next call starts it again."""
+        """Begin to end it."""
         if self._task is not None:
             self._task.cancel()
-        self._client, self.abandoned = None, False
-        self._changing.clear()
 
     async def aclose(self) -> None:
         """End it."""
@@ -158,7 +137,7 @@ class Server:
         over = asyncio.Event()
         try:
             # In later versions of the protocol than 2025-11-25 a server cannot ask for a form while a call runs.
-            person = self._elicitation if self._request.person else None
+            person = self._elicit if self._request.person else None
             async with Client(self._transport(over), mode="legacy" if person else "auto", elicitation_callback=person) as client:
                 await self._list(client)
                 self._client = client
@@ -168,9 +147,12 @@ class Server:
                 finally:
                     self._client = None
         except Exception as err:  # a server may fail in any way, and the client wraps it in groups
+            first: BaseException = err
+            while isinstance(first, BaseExceptionGroup):
+                first = first.exceptions[0]
+            why = " ".join(str(first).split())[:200] or type(first).__name__
             if not ready.done():
-                why = f"{_first_error_line(err)}){self._last_words()}"
-                ready.set_exception(PrerequisiteError(f"the MCP server could not be asked for its tools ({why}."))
+                ready.set_exception(PrerequisiteError(f"the MCP server could not be asked for its tools ({why}){self._last_words()}."))
 
     @asynccontextmanager
     async def _transport(self, over: asyncio.Event) -> AsyncIterator[tuple[Any, Any]]:
@@ -180,7 +162,7 @@ class Server:
             answer_s = _PERSON_S if self._request.person else self._seconds
             streams = connect_http(place, self._given.get("Authorization"), self._seconds, answer_s)
         else:
-            streams = run_program(self._words(place), self._given, self._said)
+            streams = run_program(place, self._given, self._said)
         passed, incoming = anyio.create_memory_object_stream[Any](0)
         outgoing, written = anyio.create_memory_object_stream[Any](0)
 
@@ -189,19 +171,11 @@ class Server:
                 await _pass_on(heard, passed.send, self._lets_in)
                 over.set()
 
-        async with streams as (heard, send), passed, incoming, outgoing, written, anyio.create_task_group() as tasks:
+        async with passed, incoming, outgoing, written, streams as (heard, send), anyio.create_task_group() as tasks:
             tasks.start_soon(hear)
             tasks.start_soon(_pass_on, written, send, _declare_forms_alone)
             yield incoming, outgoing
             tasks.cancel_scope.cancel()
-
-    def _words(self, place: str) -> list[str]:
-        if sys.platform == "win32":
-            raise PrerequisiteError("a command needs Linux or macOS; start the server yourself and give its address")
-        words = shlex.split(place)
-        if shutil.which(words[0], path=self._given.get("PATH", os.environ.get("PATH"))) is None:
-            raise PrerequisiteError("there is no such program")
-        return words
 
     def _lets_in(self, message: Any) -> bool:
         """Return whether the client should read a message: no progress, logs or changes of the list; of a list it sees what it can."""
@@ -221,78 +195,16 @@ class Server:
             for tool, reason in self._page:
                 size += 100 if reason else len(to_json(tool))
                 self.tools.append((tool, reason or ("" if tool["name"] in taken else "its x-mcp-header cannot be sent.")))
-            if size > MOST_LISTED:
-                raise PrerequisiteError(f"its list of tools is longer than {MOST_LISTED // 1_000_000} MB")
+            if size > limits.MOST_BYTES:
+                raise PrerequisiteError(f"its list of tools is longer than {limits.MOST_BYTES // 1_000_000} MB")
             if len(self.tools) > MOST_TOOLS:
                 raise PrerequisiteError(f"it has more than {MOST_TOOLS:,} tools")
             cursor = page.next_cursor
             if not cursor or not self._page:
                 return
 
-    def _last_words(self) -> str:
-        """Return the last line that the server wrote to standard error, as the end of a message."""
-        lines = [line.strip() for line in self._said.decode(errors="replace").splitlines() if line.strip()]
-        return f"; it said: {self._hide.text(lines[-1])[:300]}" if lines else ""
-
-
-def _first_error_line(err: BaseException) -> str:
-    """Return the first of a group of errors, in a line."""
-    while isinstance(err, BaseExceptionGroup):
-        err = err.exceptions[0]
-    return " ".join(str(err).split())[:200] or type(err).__name__
-
-
-def _explain_odd_tool(tool: Any) -> str:
-    """Say why a tool cannot be shown to the client, which would refuse its whole page; empty if it can."""
-    if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
-        return "it has no name."
-    if len(to_json(tool)) > _MOST_OF_A_TOOL:
-        return f"its description is longer than {_MOST_OF_A_TOOL:,} bytes."
-    schema = tool.get("inputSchema")
-    if not isinstance(schema, dict) or schema.get("type") != "object":
-        return 'its inputSchema has no "type": "object".'
-    return "" if isinstance(schema.get("properties", {}), dict) else "the properties of its inputSchema are not schemas."
-
-
-def _minimal_tool(tool: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the client needs of a tool: its name, and which arguments go to headers."""
-    properties = {name: one for name, one in tool["inputSchema"].get("properties", {}).items() if isinstance(one, dict)}
-    return {"name": tool["name"], "inputSchema": {"type": "object", "properties": properties}}
-
-
-async def _pass_on(source: AsyncIterator[Any], send: Callable[[Any], Awaitable[None]], wants: Callable[[Any], bool]) -> None:
-    with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
-        async for item in source:
-            if isinstance(item, SessionMessage) and wants(item.message):
-                await send(item)
-
-
-def _declare_forms_alone(message: Any) -> bool:
-    """Take the capability of URL mode, which the client always declares beside that of forms, out of a request."""
-    params = getattr(message, "params", None) or {}
-    for one in (params.get("capabilities"), *(params.get("_meta") or {}).values()):
-        if isinstance(one, dict) and "elicitation" in one:
-            one["elicitation"].pop("url", None)
-    return True
-
-
-class _Elicitation:
-    """Answers what one server asks of a person: the person of the episode whose call is under way.
-
-    Args:
-        source: The source's name.
-        hide: Removes secrets from what the server says.
-    """
-
-    def __init__(self, source: str, hide: Hider) -> None:
-        self._source, self._hide = source, hide
-        self._person: AskPerson | None = None
-        self._limit: asyncio.Timeout | None = None
-        self._asking: set[asyncio.Task[Decision]] = set()
-        self._left = 0.0
-
     @contextmanager
-    def during_call(self, limit: asyncio.Timeout) -> Iterator[None]:
+    def _during_call(self, limit: asyncio.Timeout) -> Iterator[None]:
         """Let the server ask the person during the block; the time that the person takes does not count towards the call's time limit."""
         self._person, self._limit = current_person.get(), limit
         try:
@@ -302,18 +214,18 @@ class _Elicitation:
             for asking in self._asking:  # the server did not wait for the answer
                 asking.cancel()
 
-    async def __call__(self, context: Any, params: Any) -> types.ElicitResult | types.ErrorData:
-        """Answer a request of the server."""
+    async def _elicit(self, context: Any, params: Any) -> types.ElicitResult | types.ErrorData:
+        """Answer what the server asks of a person: the person of the episode whose call is under way."""
         if isinstance(params, types.ElicitRequestURLParams):
             host = self._hide.text(urlsplit(params.url).hostname or "")[:100]
-            log.warning("MCP server '%s': wanted to send the person to a web page (%s), which is refused", self._source, host)
+            log.warning("MCP server '%s': wanted to send the person to a web page (%s), which is refused", self._request.name, host)
             return types.ErrorData(code=types.INVALID_PARAMS, message="URL mode is not supported: nobody is sent to a web page from here.")
         if self._person is None or self._limit is None:
             return types.ErrorData(code=types.INVALID_REQUEST, message="There is no call under way whose person could be asked.")
         if why := _explain_refusal(params.message, params.requested_schema):
-            log.warning("MCP server '%s': its form is refused: %s", self._source, why)
+            log.warning("MCP server '%s': its form is refused: %s", self._request.name, why)
             return types.ErrorData(code=types.INVALID_PARAMS, message=f"The form cannot be shown: {why}")
-        form = {"message": params.message, "fields": params.requested_schema, "source": self._source}
+        form = {"message": params.message, "fields": params.requested_schema, "source": self._request.name}
         try:
             decision = await self._ask(self._person(Form.model_validate(self._hide.value(form))), self._limit)
         except asyncio.CancelledError:
@@ -336,10 +248,47 @@ class _Elicitation:
             if not self._asking and limit is self._limit:
                 limit.reschedule(now() + self._left)
 
+    def _last_words(self) -> str:
+        """Return the last line that the server wrote to standard error, as the end of a message."""
+        lines = [line.strip() for line in self._said.decode(errors="replace").splitlines() if line.strip()]
+        return f"; it said: {self._hide.text(lines[-1])[:300]}" if lines else ""
+
+
+def _explain_odd_tool(tool: Any) -> str:
+    """Say why a tool cannot be shown to the client, which would refuse its whole page; empty if it can."""
+    if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
+        return "it has no name."
+    if len(to_json(tool)) > _MOST_DESCRIBED:
+        return f"its description is longer than {_MOST_DESCRIBED:,} bytes."
+    schema = tool.get("inputSchema")
+    if isinstance(schema, dict) and schema.get("type") == "object" and isinstance(schema.get("properties", {}), dict):
+        return ""
+    return 'its inputSchema has no "type": "object", or its properties are not schemas.'
+
+
+def _minimal_tool(tool: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the client needs of a tool: its name, and which arguments go to headers."""
+    properties = {name: one for name, one in tool["inputSchema"].get("properties", {}).items() if isinstance(one, dict)}
+    return {"name": tool["name"], "inputSchema": {"type": "object", "properties": properties}}
+
+
+async def _pass_on(source: AsyncIterator[Any], send: Callable[[Any], Awaitable[None]], wants: Callable[[Any], bool]) -> None:
+    with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+        async for item in source:
+            if isinstance(item, SessionMessage) and wants(item.message):
+                await send(item)
+
+
+def _declare_forms_alone(message: Any) -> bool:
+    """Take the capability of URL mode, which the client always declares beside that of forms, out of its first request."""
+    if isinstance(message, types.JSONRPCRequest) and message.method == "initialize":
+        ((message.params or {})["capabilities"].get("elicitation") or {}).pop("url", None)
+    return True
+
 
 def _explain_refusal(message: str, schema: JsonObject) -> str:
     """Say why a form cannot be shown; empty where it can."""
-    if len(to_json([message, schema], fallback=str)) > _MOST_OF_A_FORM:
-        return f"it is longer than {_MOST_OF_A_FORM:,} bytes."
+    if len(to_json([message, schema], fallback=str)) > _MOST_DESCRIBED:
+        return f"it is longer than {_MOST_DESCRIBED:,} bytes."
     odd = next((name for name, field in schema["properties"].items() if not isinstance(field, dict) or field.get("type") not in _FLAT), None)
     return "" if odd is None else f"its field '{odd[:80]}' is not a text, a number, a boolean or a choice."

@@ -1,18 +1,25 @@
-"""The transports below the MCP client, within limits of time and size: a program beside this process (stdio), and streamable HTTP."""
+"""The transports below the MCP client, within limits of time and size: a program beside this process (stdio), and streamable HTTP.
+
+Each yields what the server says, and a function that says something to it, both in the client's messages.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
+import shlex
+import shutil
+import sys
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final, cast
 
 import anyio
 import httpx2
-from anyio.abc import ByteReceiveStream, Process
+from anyio.abc import ByteReceiveStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 from mcp.client.stdio import get_default_environment
 from mcp.client.streamable_http import streamable_http_client
@@ -21,6 +28,7 @@ from mcp.shared.message import SessionMessage
 from mcp.types import INTERNAL_ERROR, PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 from pydantic_core import from_json
 
+from talm_sim.errors import PrerequisiteError
 from talm_sim.tools_env.routes import TOO_LARGE
 from talm_sim.tools_env.sources import limits
 
@@ -35,19 +43,23 @@ _ID = re.compile(rb'\A\{"jsonrpc": ?"2\.0", ?"id": ?(\d{1,18}),|, ?"id": ?(\d{1,
 UNASKED_S: Final = 5.0
 """Seconds for a message over HTTP that expects no answer: all others wait for it."""
 
-Streams = tuple[AsyncIterator[Any], Callable[[Any], Awaitable[None]]]
-"""What the server says, and a function that says something to it; both in the client's messages."""
+_Streams = tuple[AsyncIterator[Any], Callable[[Any], Awaitable[None]]]
 
 
 @asynccontextmanager
-async def run_program(words: Sequence[str], given: Mapping[str, str], said: bytearray) -> AsyncIterator[Streams]:
+async def run_program(command: str, given: Mapping[str, str], said: bytearray) -> AsyncIterator[_Streams]:
     """Start a program, and end it with everything that it started in its group of processes.
 
     Args:
-        words: The program and its arguments.
+        command: The program and its arguments, as in a shell.
         given: Variables it receives beside the few that every program does.
-        said: Is kept filled with the end of the program's standard error.
+        said: Holds the end of what it says on standard error.
     """
+    if sys.platform == "win32":
+        raise PrerequisiteError("a command needs Linux or macOS; start the server yourself and give its address")
+    words = shlex.split(command)
+    if shutil.which(words[0], path=given.get("PATH", os.environ.get("PATH"))) is None:
+        raise PrerequisiteError("there is no such program")
     process = await anyio.open_process(words, env=get_default_environment() | dict(given), start_new_session=True)
     stdin, stdout, stderr = process.stdin, process.stdout, process.stderr
     assert stdin is not None and stdout is not None and stderr is not None
@@ -61,14 +73,15 @@ async def run_program(words: Sequence[str], given: Mapping[str, str], said: byte
             del said[:-_LAST_WORDS]
 
     async def end_children() -> None:  # of a program that ended by itself: they may hold its output open
-        await _wait_for_end(process)
+        while process.returncode is None:
+            await anyio.sleep(_LOOK_S)
         await terminate_posix_process_tree(process, 0)
 
     async def drain() -> None:  # a program whose output nobody reads may not end
         with anyio.move_on_after(PATIENCE_S):
             async for _ in stdout:
                 pass
-            await _wait_for_end(process)
+            await process.wait()
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(keep_last_words)
@@ -82,11 +95,6 @@ async def run_program(words: Sequence[str], given: Mapping[str, str], said: byte
                 await terminate_posix_process_tree(process, PATIENCE_S)
                 await drain()
             tasks.cancel_scope.cancel()
-
-
-async def _wait_for_end(process: Process) -> None:
-    while process.returncode is None:
-        await anyio.sleep(_LOOK_S)
 
 
 async def _messages(stdout: ByteReceiveStream) -> AsyncIterator[SessionMessage]:
@@ -117,15 +125,8 @@ class _BrokenStreamError(httpx2.SSEError, httpx2.StreamError):
 
 
 @asynccontextmanager
-async def connect_http(place: str, secret: str | None, seconds: float, answer_seconds: float) -> AsyncIterator[Streams]:
-    """Connect to a server over streamable HTTP; an answer that breaks off or is too large fails alone.
-
-    Args:
-        place: The address.
-        secret: A bearer token.
-        seconds: How long connecting and sending may take.
-        answer_seconds: How long a whole answer may take.
-    """
+async def connect_http(place: str, secret: str | None, seconds: float, answer_seconds: float) -> AsyncIterator[_Streams]:
+    """Connect to a server over streamable HTTP, with a bearer token; an answer that breaks off, or is too large or too slow, fails alone."""
     headers = {"Authorization": f"Bearer {secret}"} if secret else {}
     headers["Accept-Encoding"] = limits.ACCEPTED_ENCODINGS
     timeout, transport = httpx2.Timeout(seconds, read=answer_seconds), _LimitedTransport(answer_seconds)
@@ -140,19 +141,14 @@ class _LimitedTransport(httpx2.AsyncHTTPTransport):
     def __init__(self, seconds: float) -> None:
         super().__init__(trust_env=False)
         self._seconds = seconds
-        self._last_asked = 0.0
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request."""
         now = asyncio.get_running_loop().time()
         message = json.loads(request.content) if request.method == "POST" else {}
-        asked, seconds = message.get("id") if "method" in message else None, self._seconds
-        if asked is not None:
-            self._last_asked = now
-        elif request.method != "GET":
-            seconds = UNASKED_S
-        elif "last-event-id" not in request.headers or now > self._last_asked + seconds:
-            # The client looks for the rest of an answer forever; without an answer's mark it asks for something nobody asked for.
+        asked = message.get("id") if "method" in message else None
+        seconds = self._seconds if asked is not None or request.method == "GET" else UNASKED_S
+        if request.method == "GET" and "last-event-id" not in request.headers:  # it is not for the rest of an answer
             return httpx2.Response(405, request=request)
         try:
             async with asyncio.timeout_at(now + seconds):

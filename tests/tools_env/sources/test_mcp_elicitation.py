@@ -132,7 +132,7 @@ async def test_each_episode_has_a_server_of_its_own_so_that_its_person_is_asked(
         assert len(starts) == 4
         for episode in people:
             tools.leave(episode)
-        assert {await call(tools, "start", None, f"t@{number}") for number in range(4)} == starts  # the next episodes have the same ones
+        assert await call(tools, "start", None, "t@1") not in starts
 
 
 async def test_the_calls_of_one_episode_are_made_one_after_the_other() -> None:
@@ -178,8 +178,8 @@ async def test_a_server_that_does_not_wait_asks_nobody_any_more() -> None:
         assert await call(tools, "ask", Person(ACCEPTED)) == [{"action": "accept", "content": {"seat": "12A"}}]
 
 
-async def test_a_server_that_a_call_was_given_up_on_serves_no_other_episode() -> None:
-    person, gate = Person(), asyncio.Event()
+async def test_an_episode_may_end_while_its_person_is_asked() -> None:
+    person = Person()
     person.ready.clear()
     async with opened() as tools:
         before = await call(tools, "start")
@@ -192,7 +192,6 @@ async def test_a_server_that_a_call_was_given_up_on_serves_no_other_episode() ->
             await asking
         tools.leave("s@1")
         assert await call(tools, "start", None, "t@1") != before
-    gate.set()
 
 
 async def test_a_server_that_asks_forever_is_left_to_its_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
