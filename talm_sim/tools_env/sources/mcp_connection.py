@@ -261,9 +261,9 @@ def _explain_odd_tool(tool: Any) -> str:
     if len(to_json(tool)) > _MOST_DESCRIBED:
         return f"its description is longer than {_MOST_DESCRIBED:,} bytes."
     schema = tool.get("inputSchema")
-    if isinstance(schema, dict) and schema.get("type") == "object" and isinstance(schema.get("properties", {}), dict):
-        return ""
-    return 'its inputSchema has no "type": "object", or its properties are not schemas.'
+    if not isinstance(schema, dict) or schema.get("type") != "object":
+        return 'its inputSchema has no "type": "object".'
+    return "" if isinstance(schema.get("properties", {}), dict) else "the properties of its inputSchema are not schemas."
 
 
 def _minimal_tool(tool: Mapping[str, Any]) -> dict[str, Any]:

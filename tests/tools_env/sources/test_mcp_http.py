@@ -66,6 +66,6 @@ async def test_tools_that_cannot_be_taken_are_left_out_and_named(how: str) -> No
         finally:
             await tools.aclose()
     left = tools.not_taken()["h"]
-    assert len(left) == len(hostile_mcp.LISTS) and len({one.reason for one in left}) == 5
+    assert len(left) == len(hostile_mcp.LISTS) and len({one.reason for one in left}) > 5
     for one in left:
         assert one.tool and one.reason.endswith(".") and (one.tool + one.reason).isprintable() and len(one.tool + one.reason) < 300
