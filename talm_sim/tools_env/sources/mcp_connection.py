@@ -80,7 +80,8 @@ class Server:
             logging.getLogger(logger).addHandler(_QUIET)
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         # The client must be closed by the task that opened it.
-        self._task = asyncio.create_task(self._hold(ready))
+        self._over = asyncio.Event()
+        self._task = asyncio.create_task(self._hold(ready, self._over))
         try:
             async with asyncio.timeout(seconds):
                 await ready
@@ -124,7 +125,8 @@ class Server:
 
     def end(self) -> None:
         """Begin to end it."""
-        if self._task is not None:
+        if self._task is not None and not self._over.is_set():  # a second time, it would leave the program running
+            self._over.set()
             self._task.cancel()
 
     async def aclose(self) -> None:
@@ -133,8 +135,7 @@ class Server:
         if self._task is not None:
             await asyncio.wait([self._task], timeout=_STOP_S)
 
-    async def _hold(self, ready: asyncio.Future[None]) -> None:
-        over = asyncio.Event()
+    async def _hold(self, ready: asyncio.Future[None], over: asyncio.Event) -> None:
         try:
             # In later versions of the protocol than 2025-11-25 a server cannot ask for a form while a call runs.
             person = self._elicit if self._request.person else None
