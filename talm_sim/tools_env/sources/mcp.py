@@ -9,17 +9,18 @@ import asyncio
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
 from talm_sim.common.credentials import Hider, checked_credential, credentials_in_environment
-from talm_sim.errors import PrerequisiteError, pip_install
+from talm_sim.errors import PrerequisiteError, ProviderError, pip_install
+from talm_sim.foreign.error_text import error_line, escape_control
 from talm_sim.recordings import HttpResponse
 from talm_sim.schemas import NotChecked, Schema
-from talm_sim.tools_env.asking_tools import current_person
-from talm_sim.tools_env.routes import answer, failure, oversized_response, posted
+from talm_sim.tools_env.routes import TOO_LARGE, answer, failure, oversized_response, posted
 from talm_sim.tools_env.sources import base
 from talm_sim.tools_env.sources.base import NotTaken, SourceOptions, SourceRequest, tool_spec
 from talm_sim.tools_env.sources.openapi_document import simplify_schema
@@ -27,14 +28,10 @@ from talm_sim.tools_env.sources.registry import SourceKind
 from talm_sim.types import JsonObject, ToolSpec
 
 if TYPE_CHECKING:
-    from mcp.types import CallToolResult
-
     from talm_sim.tools_env.sources.mcp_connection import Server
 
 START_S = 30.0
 CALL_S = 30.0
-_URL_REQUIRED = -32042
-"""Code of the error of a call that needs the person to open a web page first (specification 2025-11-25)."""
 
 
 class McpOptions(SourceOptions):
@@ -52,8 +49,8 @@ class McpSource:
     What is offered is what the server had when it was first asked. A server that has ended is started, or connected to, again at the next
     call; the calls of episodes that may have changed something in it fail.
 
-    Where a run has a person, the server may ask that person something during a call. Nothing in what it asks says which call that is, so
-    each episode then has a server, or a session with it, of its own from its first call to its end, and makes one call of it at a time.
+    Where a run has a person, the server may ask that person something during a call, but not say which call that is. So each episode then has
+    a server, or a session with it, of its own from its first call to its end, and makes one call of it at a time.
 
     Args:
         request: What to start, or where it is.
@@ -69,10 +66,8 @@ class McpSource:
         self._given = _read_options(request.options)
         self._hide = Hider.from_environment(credentials_in_environment(), tuple(self._given.values()))
         self._theirs: dict[str, str] = {}
-        self._first = self._make_server()
-        self._free = [self._first]
+        self._servers: list[Server] = []
         self._of_episode: dict[str, Server] = {}
-        self._leaving: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
         """Start the server and ask for its tools.
@@ -80,8 +75,11 @@ class McpSource:
         Raises:
             PrerequisiteError: It does not start, does not answer, or has no tool that can be taken.
         """
-        await self._first.connection.open(START_S)
-        for tool, reason in self._first.connection.tools:
+        first = self._add_server()
+        await first.open(START_S)
+        if self._request.person:
+            first.end()
+        for tool, reason in first.tools:
             self._add_tool(tool, reason)
             await asyncio.sleep(0)  # the end of the command is heard between tools
         if not self.specs:
@@ -92,76 +90,55 @@ class McpSource:
     async def call(self, tool: str, arguments: Mapping[str, object], episode: str) -> HttpResponse:
         """Make a call; see `ToolSource`."""
         if not self._request.person:
-            return await self._call(self._first, tool, arguments, episode)
+            return await self._call(self._servers[0], tool, arguments, episode)
         if episode not in self._of_episode:
-            self._of_episode[episode] = self._free.pop() if self._free else self._make_server()
-        server = self._of_episode[episode]
-        async with server.alone:
-            try:
-                return await self._call(server, tool, arguments, episode)
-            except (TimeoutError, asyncio.CancelledError):
-                server.abandoned = True  # it may still ask something, which must not reach another episode's person
-                raise
+            self._of_episode[episode] = self._add_server()
+        async with self._of_episode[episode].alone:
+            return await self._call(self._of_episode[episode], tool, arguments, episode)
 
     async def _call(self, server: Server, tool: str, arguments: Mapping[str, object], episode: str) -> HttpResponse:
         from mcp import MCPError
+        from mcp.types import URL_ELICITATION_REQUIRED
 
-        from talm_sim.tools_env.sources.mcp_wall import TOO_LARGE
-
-        async with asyncio.timeout(CALL_S) as limit, server.call_under_way(episode, reads=tool in self.reading) as connection:
-            try:
-                with connection.elicitation.during_call(current_person.get(), limit):
-                    result = await connection.client.call_tool(self._theirs[tool], dict(arguments))
-            except TimeoutError:
-                raise
-            except Exception as err:
-                if connection.ended:
-                    raise
-                if not isinstance(err, MCPError):  # the client's own failures: a result that does not fit
-                    return failure(502, self._hide.text(f"{type(err).__name__}: {' '.join(str(err).split())[:300]}"))
-                if any(said in err.error.message for said in (TOO_LARGE, "Server-sent event exceeded the ")):  # the second is the client's
-                    return oversized_response(200)
-                wants_page = err.error.code == _URL_REQUIRED
-                more = " It wants the person to open a web page, which is refused here." if wants_page else ""
-                return failure(400, self._hide.text(f"{err.error.message}{more}"))
+        try:
+            async with asyncio.timeout(CALL_S) as limit:
+                result = await server.call(self._theirs[tool], arguments, episode, limit, reads=tool in self.reading)
+        except (ProviderError, TimeoutError):
+            raise
+        except MCPError as err:
+            if any(said in err.error.message for said in (TOO_LARGE, "Server-sent event exceeded the ")):  # the second is the client's
+                return oversized_response(200)
+            page = " It wants the person to open a web page, which is refused here." if err.error.code == URL_ELICITATION_REQUIRED else ""
+            return failure(400, self._hide.text(err.error.message + page))
+        except Exception as err:  # the client's own failures: a result that does not fit
+            return failure(502, self._hide.text(error_line(err, 300)))
         return self._response(tool, result)
 
     def leave(self, episode: str) -> None:
-        """Let another episode have the server of one that has ended."""
-        server = self._of_episode.pop(episode, None)
-        if server is None:
-            return
-        if not server.abandoned and not server.alone.locked():
-            self._free.append(server)
-            return
-        closing = asyncio.create_task(server.aclose())
-        self._leaving.add(closing)
-        closing.add_done_callback(self._leaving.discard)
+        """End the server of an episode that has ended."""
+        if server := self._of_episode.pop(episode, None):
+            server.end()
 
-    def _response(self, tool: str, result: CallToolResult) -> HttpResponse:
+    def _response(self, tool: str, result: Any) -> HttpResponse:
         value = _value_of(result)
-        try:
-            if result.is_error:
-                return failure(500, self._hide.text(value if isinstance(value, str) else json.dumps(value)))
-            if why := _explain_misfit(self.responses.get(tool, {}), result.structured_content):
-                return failure(502, self._hide.text(why))
-            made = answer(value)
-        except (ValueError, RecursionError) as err:
-            return failure(502, f"its answer is no JSON value: {type(err).__name__}")
+        if result.is_error:
+            return failure(500, self._hide.text(value if isinstance(value, str) else json.dumps(value)))
+        if why := _explain_misfit(self.responses.get(tool, {}), result.structured_content):
+            return failure(502, self._hide.text(why))
+        made = answer(value)
         if len(made.body) > base.MOST_BYTES:
             return oversized_response(made.status)
         return HttpResponse(made.status, made.reason, made.headers, self._hide.body(made.body))
 
     async def aclose(self) -> None:
         """End the servers."""
-        servers = {id(one): one for one in (self._first, *self._free, *self._of_episode.values())}
-        await asyncio.gather(*(one.aclose() for one in servers.values()), *self._leaving)
+        await asyncio.gather(*(server.aclose() for server in self._servers))
 
-    def _make_server(self) -> Server:
-        from talm_sim.tools_env.sources.mcp_connection import Connection, Server  # they need the client, which is an extra
+    def _add_server(self) -> Server:
+        from talm_sim.tools_env.sources.mcp_connection import Server  # it needs the client, which is an extra
 
-        request = self._request
-        return Server(self.name, lambda: Connection(request, self._given, self._hide, CALL_S))
+        self._servers.append(Server(self._request, self._given, self._hide, CALL_S))
+        return self._servers[-1]
 
     def _add_tool(self, tool: Any, reason: str) -> None:
         theirs = str(tool.get("name", "")) if isinstance(tool, dict) else ""
@@ -171,7 +148,7 @@ class McpSource:
                 raise PrerequisiteError(reason)
             self.specs[name] = self._spec(name, tool)
         except PrerequisiteError as err:
-            self.not_taken.append(NotTaken(_printable_name(theirs) or "(a tool without a name)", str(err)))
+            self.not_taken.append(NotTaken(escape_control(theirs[:80]) or "(a tool without a name)", str(err)))
             return
         self._theirs[name] = theirs
         notes, output = tool.get("annotations"), tool.get("outputSchema")
@@ -186,23 +163,14 @@ class McpSource:
         if name in self.specs:
             raise PrerequisiteError(f"the name '{name}' is used twice.")
         parameters = {"type": "object", "properties": {}, **simplify_schema(tool["inputSchema"])}
-        odd = next((key for key in _names_in(parameters) if not key.isprintable()), None)
-        if odd is not None:
-            raise PrerequisiteError(f"its parameter '{_printable_name(odd)}' has a character that cannot be seen.")
         description = next((text for text in (tool.get("description"), tool.get("title")) if text and isinstance(text, str)), "")
         return tool_spec({"name": name, "category": self.name, "description": " ".join(description.split()), "parameters": parameters})
 
 
 async def _open_mcp(request: SourceRequest) -> McpSource:
-    """Start a server, or connect to one.
-
-    Raises:
-        PrerequisiteError: The client is not installed, or the server cannot be asked for its tools.
-    """
-    try:
-        import mcp  # noqa: F401
-    except ImportError:
-        raise PrerequisiteError(f"the MCP client is not installed: {pip_install('mcp')}") from None
+    """Start a server, or connect to one."""
+    if find_spec("mcp") is None:
+        raise PrerequisiteError(f"the MCP client is not installed: {pip_install('mcp')}")
     if "@" in request.place.partition("://")[2].partition("/")[0]:
         raise PrerequisiteError("an address with a user or password would be written into the run; name a variable: ,auth=VARIABLE.")
     source = McpSource(request)
@@ -231,8 +199,7 @@ def _value_of(result: Any) -> Any:
     """Return what a tool returned: its structured value, else its text, read as JSON if possible."""
     if result.structured_content is not None:
         return result.structured_content
-    texts = [part.text if part.type == "text" else f"[{part.type}]" for part in result.content]
-    whole = "\n".join(texts)
+    whole = "\n".join(part.text if part.type == "text" else f"[{part.type}]" for part in result.content)
     try:
         return json.loads(whole)
     except (ValueError, RecursionError):
@@ -248,17 +215,3 @@ def _explain_misfit(schema: JsonObject, value: Any) -> str:
     except NotChecked:
         return ""
     return f"its structured result does not fit its output schema: {fault.message[:300]}" if fault else ""
-
-
-def _printable_name(name: str) -> str:
-    """Return a server's name for something, with all that cannot be seen written out, and short enough for a line."""
-    shown = "".join(one if one.isprintable() else f"U+{ord(one):04X}" for one in name[:81])
-    return shown if len(name) <= 80 else f"{shown[:80]}..."
-
-
-def _names_in(schema: Any) -> Iterator[str]:
-    """Yield every name in a schema."""
-    if isinstance(schema, dict):
-        yield from schema
-    for part in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
-        yield from _names_in(part)

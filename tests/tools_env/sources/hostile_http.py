@@ -66,8 +66,6 @@ ENDLESS: Final = {
     "an endless body": forever(JSON + CLOSED, b" " * 65536),
     "endless events": forever(EVENTS + CLOSED, event(note("progress", progressToken=1, progress=1)) * 500),
     "endless requests": forever(EVENTS + CLOSED, event(asks(1)) * 200),
-    "an endless head": forever(JSON + b"a: ", b"x" * 65536),
-    "endless empty gzip": forever(GZIP + CLOSED, gzip.compress(b"") * 1000),
 }
 SLOW: Final = {
     "a head a byte a time": forever(JSON + b"a: ", b"x", 0.2),
@@ -90,7 +88,6 @@ BAD_ANSWERS: Final[dict[str, Play]] = {
     "nothing": lambda line, id: None,
     "a reset": reset,
     "events cut off": lambda line, id: line.sendall(EVENTS + CLOSED + b"id: 1\nretry: 0\ndata: \n\n"),
-    "no HTTP": lambda line, id: line.sendall(b"\x16\x03\x01\r\n\r\n"),
     "redirected": lambda line, id: line.sendall(b"HTTP/1.1 307 Go\r\nlocation: http://127.0.0.1:9/mcp\r\ncontent-length: 0\r\n\r\n"),
     "500 without end": forever(b"HTTP/1.1 500 Oh\r\ncontent-type: application/json\r\n" + CLOSED, b" " * 65536),
 }

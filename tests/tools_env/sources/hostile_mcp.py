@@ -62,10 +62,6 @@ def child() -> None:
     time.sleep(0.3)
 
 
-def whole(id: Any, result: bytes) -> None:
-    send(b'{"jsonrpc":"2.0","id":%d,"result":%s}\n' % (id, result))
-
-
 def flood_stderr() -> None:
     while True:
         os.write(2, b"noise " * 10_000)
@@ -100,7 +96,6 @@ STARTS: Final[dict[str, Callable[[], object]]] = {
     "silence": lambda: time.sleep(3600),
     "end, leaving a child": dies_and_leaves,
     "a line without end": lambda: forever(b"x" * 65536),
-    "no UTF-8": lambda: forever(b"\xff\xfe\n", 0.01),
     "refusal with escapes": lambda: say(id=1, error={"code": -32022, "message": ESCAPES, "data": {"supported": ["9"]}}) and sys.exit(ESCAPES),
     "no output": lambda: closes(1),
 }
@@ -113,7 +108,6 @@ FINE: Final[dict[str, Callable[[], object]]] = {
 """The same, and all is well then."""
 
 HANDS: Final[dict[str, Callable[[Any], object]]] = {
-    "10 MB": lambda id: say(id=id, result={"instructions": "x" * 10 * MIB}),
     "empty": lambda id: say(id=id, result={}),
 }
 """In place of an answer to the handshake."""
@@ -123,8 +117,6 @@ LISTS: Final[dict[str, Any]] = {
     "no type": {"name": "odd", "inputSchema": {"properties": {}}},
     "a name of another script": {"name": "日本語", "inputSchema": SCHEMA},
     "a number for a name": {"name": 5, "inputSchema": SCHEMA},
-    "null": None,
-    "one deep within": {"name": "odd", "inputSchema": {"type": "object", "properties": {"a": {"properties": {"b\x07": {}}}}}},
     "a description of 3,000,000 characters": {"name": "odd", "description": "x" * 3_000_000, "inputSchema": SCHEMA},
     "properties that are none": {"name": "odd", "inputSchema": {"type": "object", "properties": [1]}},
     "the name of another": {"name": "good", "inputSchema": SCHEMA},
@@ -139,7 +131,6 @@ PAGES: Final[dict[str, Callable[[Any], dict[str, Any]]]] = {
     "a page of 60,000 tools": lambda cursor: {"tools": [{"name": "a"}] * 60_000},
     "a tool 300 deep": lambda cursor: {"tools": [GOOD, {"name": "odd", "inputSchema": {"type": "object", "properties": {"a": DEEP}}}]},
     "half a character": lambda cursor: {"tools": [GOOD, {"name": "odd", "description": "\ud800", "inputSchema": SCHEMA}]},
-    "no list": lambda cursor: {"tools": {"good": GOOD}},
 }
 
 CALLS: Final[dict[str, Callable[[Any], object]]] = {
@@ -150,15 +141,11 @@ CALLS: Final[dict[str, Callable[[Any], object]]] = {
     "no output": lambda id: os.close(1),
     "an answer without end": lambda id: forever(b"x" * 65536, first=b'{"jsonrpc":"2.0","id":%d,"result":{"a":"' % id),
     "10 MB, the id last": lambda id: send(b'{"result":%s,"jsonrpc":"2.0","id":%d}\n' % (json.dumps(text("x" * 10 * MIB)).encode(), id)),
-    "800 deep": lambda id: whole(id, b'{"structuredContent":{"a":' + b"[" * 800 + b"]" * 800 + b'},"content":[]}'),
-    "no UTF-8": lambda id: whole(id, b'{"content":[{"type":"text","text":"\xff"}]}'),
     "half a character": lambda id: say(id=id, result=text("\ud800")),
     "an error of 3 MB with escapes": lambda id: say(id=id, error={"code": -1, "message": ESCAPES * 100_000}),
     "a result that is none": lambda id: say(id=id, result=5),
-    "parts that are none": lambda id: say(id=id, result={"content": [5, None]}),
     "progress without end": lambda id: forever(note("progress", progressToken=id, progress=1) * 500),
     "errors without end": lambda id: flood_stderr(),
-    "unknown ids without end": lambda id: forever(b'{"jsonrpc":"2.0","id":987654,"result":{}}\n' * 500),
     "a byte each half second": drips,
     "a page to open first": lambda id: say(id=id, error={"code": -32042, "message": "Pay first."}),
     "more input": lambda id: say(id=id, result={"resultType": "input_required", "inputRequests": {}, "requestState": "x"}),
@@ -168,7 +155,6 @@ CALLS: Final[dict[str, Callable[[Any], object]]] = {
 ANSWERED: Final[dict[str, Callable[[Any], object]]] = {
     "twice": lambda id: [say(id=id, result=text("first")), say(id=id, result=text("second"))],
     "another's id as text": lambda id: say(id=str(id), result=text("first")),
-    "noise first": lambda id: [send(b"\xff\xfe\n" + ESCAPES.encode() + b"\n"), say(id=id, result=text("first"))],
     "a request first": lambda id: [send(asks(1)), say(id=id, result=text("first"))],
     "1.5 MB": lambda id: say(id=id, result=text("x" * 1_500_000)),
     "other tools from now on": lambda id: [send(note("tools/list_changed")), say(id=id, result=text("first"))],

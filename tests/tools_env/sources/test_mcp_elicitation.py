@@ -85,7 +85,6 @@ FIELD = {"type": "object", "properties": {"a": {"type": "string"}}}
 REFUSED = {
     "url": ({"mode": "url", "message": "Pay", "url": "https://user:word@pay.example/x", "elicitationId": "1"}, "URL mode is not supported"),
     "nested": ({"message": "m", "requestedSchema": {"type": "object", "properties": {"a": {"type": "object"}}}}, "its field 'a' is not a text"),
-    "list": ({"message": "m", "requestedSchema": {"type": "object", "properties": {"a": {"type": "array"}}}}, "its field 'a' is not a text"),
     "large": ({"message": "m" * 100_001, "requestedSchema": FIELD}, "it is longer than 100,000 bytes"),
     "no object": ({"message": "m", "requestedSchema": {"type": "string"}}, ""),
     "nothing": ({"message": "m"}, ""),
@@ -133,7 +132,7 @@ async def test_each_episode_has_a_server_of_its_own_so_that_its_person_is_asked(
         assert len(starts) == 4
         for episode in people:
             tools.leave(episode)
-        assert {await call(tools, "start", None, f"t@{number}") for number in range(4)} == starts  # the next episodes have the same ones
+        assert await call(tools, "start", None, "t@1") not in starts
 
 
 async def test_the_calls_of_one_episode_are_made_one_after_the_other() -> None:
@@ -179,8 +178,8 @@ async def test_a_server_that_does_not_wait_asks_nobody_any_more() -> None:
         assert await call(tools, "ask", Person(ACCEPTED)) == [{"action": "accept", "content": {"seat": "12A"}}]
 
 
-async def test_a_server_that_a_call_was_given_up_on_serves_no_other_episode() -> None:
-    person, gate = Person(), asyncio.Event()
+async def test_an_episode_may_end_while_its_person_is_asked() -> None:
+    person = Person()
     person.ready.clear()
     async with opened() as tools:
         before = await call(tools, "start")
@@ -193,7 +192,6 @@ async def test_a_server_that_a_call_was_given_up_on_serves_no_other_episode() ->
             await asking
         tools.leave("s@1")
         assert await call(tools, "start", None, "t@1") != before
-    gate.set()
 
 
 async def test_a_server_that_asks_forever_is_left_to_its_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:

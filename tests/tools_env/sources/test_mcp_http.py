@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("mcp")
 
-from talm_sim.tools_env.sources import mcp, mcp_http
+from talm_sim.tools_env.sources import mcp, mcp_transports
 from talm_sim.tools_env.toolbox import open_tools
 from tests.tools_env.sources import hostile_http as hostile, hostile_mcp
 from tests.tools_env.sources.test_mcp_hostile import called, place
@@ -46,7 +46,7 @@ async def test_a_large_answer_is_read() -> None:
 
 @pytest.mark.parametrize("what", ["silence", "an endless body"])
 async def test_what_needs_no_answer_holds_up_nothing(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mcp_http, "UNASKED_S", 0.3)
+    monkeypatch.setattr(mcp_transports, "UNASKED_S", 0.3)
     with hostile.served(hostile.BAD_ANSWERS["nothing"], {**hostile.BAD_ANSWERS, **hostile.SLOW}[what]) as url:
         began = time.monotonic()
         tools = await open_tools([f"h=mcp:{url}"])
