@@ -21,6 +21,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Read": {
         "report": (_AT + "report:command", "Print the table of stored runs, or write it as a page."),
         "compare": (_AT + "compare:command", "Compare runs with the first one: differences, intervals, tests and flips."),
+        "explain": (_AT + "explain:command", "Explain an outcome, a measure, a control, a split or a fault."),
         "show": (_AT + "show:command", "Print one episode as a transcript."),
         "view": (_AT + "view:command", "Show runs as a page in the browser, live while they go on."),
         "import": (_AT + "importing:command", "Import published results, or traces of an agent, as runs."),

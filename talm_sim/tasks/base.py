@@ -144,6 +144,7 @@ class Task(ABC, Generic[OptionsT]):
         lessons: What makes training rows of it, for `export training`: a class derived from `Lessons`, or `module:Class`.
         exporters: What writes its runs for other tools, by the name that follows `talm-sim export`: the function, or `module:function`.
         success: Values of a row that say whether its episode succeeded; the first one that a row has counts. Without it, none does or fails.
+        about_groups: Group to what its scenarios are, in a line.
         outcomes: What an episode may come to, in the order of a table: `rows` gives each row the name of one. Without any, a task with
             `success` has two: solved, and not.
         gaps: What the success lost from one group to another is called, where the second lacks something that can be asked for: by both groups.
@@ -170,6 +171,7 @@ class Task(ABC, Generic[OptionsT]):
     lessons: ClassVar[str | type[Lessons] | None] = None
     exporters: ClassVar[Mapping[str, str | Exporter]] = {}
     success: ClassVar[tuple[str, ...]] = ()
+    about_groups: ClassVar[Mapping[str, str]] = {}
     outcomes: ClassVar[tuple[Outcome, ...]] = ()
     gaps: ClassVar[Mapping[tuple[str, str], str]] = {}
     headline: ClassVar[Mapping[str, str | tuple[str, ...]]] = {}

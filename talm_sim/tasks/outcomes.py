@@ -9,9 +9,21 @@ from talm_sim.types import Episode, Measure, Outcome, Row, Termination
 
 SOLVED = Outcome(name="solved", words="solved it", kind="good", about="The episode passed.")
 NOT_SOLVED = Outcome(name="not_solved", words="did not solve it", kind="bad", about="The episode did not pass.")
-RAN_OUT = Outcome(name="ran_out", words="ran out of turns or tokens", kind="bad", about="A limit of turns or tokens ended the episode.")
+RAN_OUT = Outcome(
+    name="ran_out",
+    words="ran out of turns or tokens",
+    kind="bad",
+    about="A limit of turns or tokens ended the episode.",
+    advice="See whether it repeats a call; --turn-limit gives it more turns, and --finish text ends an episode with its words.",
+)
 NO_ANSWER = Outcome(name="no_answer", words="gave no answer", kind="bad", about="The agent ended by itself, without a text.")
-CRASHED = Outcome(name="crashed", words="crashed", kind="bad", about="The agent or a tool raised an error, which ended the episode.")
+CRASHED = Outcome(
+    name="crashed",
+    words="crashed",
+    kind="bad",
+    about="The agent or a tool raised an error, which ended the episode.",
+    advice="show prints the traceback.",
+)
 NOT_DECIDED = Outcome(name="not_decided", words="could not be decided", about="No judge could say what the episode came to.")
 ENDS = (RAN_OUT, NO_ANSWER, CRASHED, NOT_DECIDED)
 """The outcomes of episodes that no answer decides; they end each list of an agent's."""

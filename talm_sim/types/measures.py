@@ -39,6 +39,8 @@ class Outcome(FrozenModel):
     kind: Literal["good", "neutral", "bad"] = "neutral"
     about: str = ""
     """When an episode has it, in a sentence."""
+    advice: str = ""
+    """What to do about it, in a sentence."""
 
     @property
     def better(self) -> Better:

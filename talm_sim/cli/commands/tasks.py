@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from inspect import getdoc
 from typing import Any
 
@@ -13,6 +14,7 @@ from talm_sim.cli.parsing.shared_arguments import json_option, plugin_option, pr
 from talm_sim.cli.terminal.text import count, strip_control
 from talm_sim.config import has_flag, scope_of
 from talm_sim.errors import PrerequisiteError
+from talm_sim.models.control_names import ABOUT
 from talm_sim.tasks.registry import TASKS, find_task, list_tasks
 
 
@@ -48,8 +50,11 @@ def show(name: str, as_json: bool) -> None:
         return
     click.echo(f"{strip_control(name)}: {strip_control(record['about'])} ({strip_control(record['origin'])})\n")
     click.echo(f"{strip_control(record['doc']).strip()}\n")
-    rows = [{"split": split, "groups": ", ".join(groups)} for split, groups in record["splits"].items()]
-    print_list(rows, {"split": "Split", "groups": "Scenario groups"}, empty="no split")
+    rows = [{"split": split, "groups": _about_split(groups, record["groups"])} for split, groups in record["splits"].items()]
+    print_list(rows, {"split": "Split", "groups": "What its scenarios are"}, empty="no split")
+    click.echo()
+    controls = [{"name": f"sim/{one}", "about": ABOUT.get(one, "")} for one in record["controls"]]
+    print_list(controls, {"name": "Control", "about": "What this script does"}, empty="no control")
     click.echo()
     options = [option | {"shown": f"{option['help']} ({option['scope']})"} for option in record["options"]]
     print_list(options, {"flag": "Option", "default": "Default", "shown": "What it does"}, empty="no options of its own")
@@ -58,6 +63,10 @@ def show(name: str, as_json: bool) -> None:
         click.echo(f"its runs can be exported with: {', '.join(f'talm-sim export {one}' for one in record['exporters'])}")
     click.echo("defaults: " + ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in record["defaults"].items()))
     click.echo(f"\ntalm-sim run --task {name} --help")
+
+
+def _about_split(groups: Sequence[str], about: Mapping[str, str]) -> str:
+    return about.get(groups[0], groups[0]) if len(groups) == 1 else f"all of {', '.join(groups)}"
 
 
 def _record(name: str) -> dict[str, Any]:
@@ -83,6 +92,8 @@ def _record(name: str) -> dict[str, Any]:
         "about": task.about,
         "origin": TASKS.origin(name) or "built in",
         "doc": getdoc(type(task)) or "",
+        "groups": dict(task.about_groups),
+        "controls": list(task.controls),
         "splits": {split: list(groups) for split, groups in task.splits.items()},
         "options": options,
         "judges": list(task.own_judges),

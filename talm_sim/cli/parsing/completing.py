@@ -237,6 +237,12 @@ def _bases(context: click.Context, _: str) -> Iterable[str]:
     return ["hf/", *sorted(f"hf/{one.name}" for one in models_folder().glob("*"))]
 
 
+def _explained(context: click.Context, _: str) -> Iterable[str]:
+    from talm_sim.cli.commands.explain import explained_words
+
+    return explained_words()
+
+
 def _recipes(context: click.Context, _: str) -> Iterable[str]:
     from talm_sim.training.recipe import RECIPES
 
@@ -256,6 +262,7 @@ COMPLETED: dict[str, Callable[[click.Context, str], Iterable[str]]] = {
     "model_options": _model_options,
     "provider": _providers,
     "perturb": _perturbations,
+    "explained": _explained,
     "tools_from": _sources,
     "judge": _judges,
     "human": _responders,

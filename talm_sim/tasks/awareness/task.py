@@ -135,6 +135,11 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
     headline: ClassVar = {"F1 repl": "replaced.f1", "Acc repl": "replaced.accuracy", "F1 rem": "removed.f1", "Acc rem": "removed.accuracy"}
     named_by = ("protocol",)
     listed: ClassVar = {"gold": "Right", "said": "Said"}
+    about_groups: ClassVar = {
+        "complete": "the request can be served with the APIs that are shown",
+        "replaced": "an API that it needs is replaced by another one",
+        "removed": "an API that it needs is taken out",
+    }
     outcomes = OUTCOMES
     rows = staticmethod(measures.rows)
     summarize = staticmethod(measures.summarize)

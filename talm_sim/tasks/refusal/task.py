@@ -103,6 +103,11 @@ class RefusalTask(AskingTask[RefusalOptions]):
         "H-S": ("all.h_s_bfcl", "all.h_s", "all, en.h_s_bfcl", "all, en.h_s"),
     }
     named_by = ("template", "reasoning")
+    about_groups: ClassVar = {
+        "fitting": "one of the tools fits: its call is right",
+        "removed": "the tool that would fit was taken out: no call is right",
+        "unrelated": "only tools for other things are there: no call is right",
+    }
     outcomes = outcomes.OUTCOMES
     listed: ClassVar = {"gold": "Right", "found": "Found", "missing": "Missing", "language": "Lang"}
     load = staticmethod(load)

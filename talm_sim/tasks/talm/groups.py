@@ -63,6 +63,16 @@ GROUPS = {
     "late-gap": Group(needs_help=True),
 }
 """The groups by name, in the order in which they are run: the paper's, then ours, with two or three gaps and with one that a tool reveals."""
+ABOUT = {
+    "perfect": "nothing is missing: every tool and every fact is there",
+    "underspecified": "the user left out a fact that a call needs; a person could say it",
+    "replaceable": "a tool is hidden whose work a person could do",
+    "non-replaceable": "a tool is hidden, and nobody can do its work",
+    "no-tools": "the same requests without any tool, from memory",
+    "several-gaps": "two or three facts are left out (not in the paper)",
+    "late-gap": "only a tool's result shows that a fact is missing (not in the paper)",
+}
+"""What the scenarios of each group are, in a line."""
 BEYOND = ("several-gaps", "late-gap")
 """The groups that the paper does not have."""
 UNKNOWN = Group()

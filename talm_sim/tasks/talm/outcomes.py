@@ -24,6 +24,7 @@ GUESSED = Outcome(
     words="made up what was missing",
     kind="bad",
     about="A call fills an argument that nobody and nothing had given, with a right value or a wrong one, and whatever the tool said to it.",
+    advice="Look at the call with show; then let the agent ask (--human simulated), or say in its prompt that it must not guess.",
 )
 ASKED = Outcome(
     name="asked_for_it", words="asked for what was missing", kind="good", about="A question was about everything that a person could supply."

@@ -94,6 +94,7 @@ class TalmTask(AgentTask[TalmOptions]):
     named_by = ("human",)
     terms: ClassVar = {"standalone": "nobody can be asked", "Ask-and-Help": "the agent may ask a person"}
     gaps: ClassVar = {("perfect", lacking): "judgement gap" for lacking in ("underspecified", "replaceable", *groups.BEYOND)}
+    about_groups = groups.ABOUT
     outcomes = OUTCOMES
     listed: ClassVar = {"tools": "Calls", "questions": "Asked"}
     recorded_in = ""
