@@ -13,6 +13,7 @@ from talm_sim.store.stored_run import StoredRun
 from talm_sim.store.tidy_tables import label_measure
 from talm_sim.tasks import Job
 from talm_sim.tasks.judge_names import judge_names
+from talm_sim.tasks.outcomes import BY_SUCCESS
 from talm_sim.types import Episode, Measure, Measured, Scenario, Summary, Termination, ToolSpec, Verdict, episode_id
 from talm_sim.types.written_figures import decimal, format_figure, interval
 
@@ -211,6 +212,7 @@ def planned_summaries(job: Job[Any], scenarios: Sequence[Scenario]) -> list[Summ
     for name in judge_names(job):
         labels = (label for label in (*judge_class(name).measure.labels, *judge_class(name).measure.flags) if label.counted)
         columns += [Measure(name=label_measure(name, label), head=label.head, better=label.better) for label in labels]
+    columns += [Measure(name=one.name, head=one.words, better=one.better) for one in job.task.outcomes or BY_SUCCESS]
     return [one.model_copy(update={"measures": (*one.measures, *columns)}) for one in summaries]
 
 

@@ -18,6 +18,7 @@ from talm_sim.common.typed_options import fault_of
 from talm_sim.config import Scope
 from talm_sim.errors import NotComparableError, PrerequisiteError, did_you_mean, line_to_copy
 from talm_sim.store.stored_run import StoredRun, load_run
+from talm_sim.tasks.outcomes import BY_SUCCESS, SOLVED, outcome_values
 from talm_sim.tasks.reasoning import WORDED
 from talm_sim.types import Episode, FrozenModel, Measure, Row, Scenario, Summary, Usage
 from talm_sim.types.base import canonical_form
@@ -91,6 +92,10 @@ class _Line(FrozenModel):
     original: str = Field(default="", exclude_if=lambda found: not found)
 
 
+OUTCOMES = "what it came to"
+"""Title of the table of outcomes."""
+
+
 class Side(_Known):
     """One side of a comparison."""
 
@@ -118,7 +123,8 @@ class Side(_Known):
         """
         with stored.at_once():
             _check_finished(stored)
-            job, rows = stored.job, stored.rows()
+            job = stored.job
+            rows = [outcome_values(row, job.task.outcomes or BY_SUCCESS) for row in stored.rows()]
             # Published outputs hold answers alone; traces of an agent have turns.
             played = not stored.imported or any(episode.model_turns for episode in stored.episodes())
             took = {episode.id: _costs(episode, played=played) for episode in stored.episodes()}
@@ -137,7 +143,7 @@ class Side(_Known):
                 kept={scenario.id: kept_digest(scenario) for scenario in stored.scenarios()},
                 originals={scenario.id: scenario.original for scenario in stored.scenarios() if scenario.source.translation_of},
                 rows=tuple(row.model_copy(update={"values": {**took[row.episode], **row.values}}) for row in rows),
-                columns=tuple(_columns(stored.summary(rows))),
+                columns=tuple(_columns(stored.summary())),
                 path=stored.path,
                 calls={episode.id: _calls_of(episode) for episode in perturbed},
             )
@@ -327,6 +333,11 @@ def _calls_of(episode: Episode) -> tuple[str, ...]:
 
 def _columns(summaries: Sequence[Summary]) -> Iterator[Column]:
     for summary in summaries:
+        for measure in summary.measures_in("outcome"):
+            # An episode that comes to one good outcome in place of another is no worse.
+            better = "neither" if measure.better == "higher" and measure.name != SOLVED.name else measure.better
+            update = {"place": "column", "under": OUTCOMES, "better": better}
+            yield Column(group=summary.group, measure=measure.model_copy(update=update))
         for measure in summary.measures_in("column"):
             yield Column(group=summary.group, derived=summary.derived, measure=measure)
         taken = {measure.name for measure in summary.measures}  # a task's own measure of such a name means what the task says

@@ -29,7 +29,9 @@ def command(word: str) -> int:
     found = [lines for name, lines in _entries() if _plain(word) in {_plain(one) for one in name}]
     if not found:
         known = sorted({one for name, _ in _entries() for one in name})
-        raise PrerequisiteError(f"explain: nothing is called '{word}'.{suggest_nearest(word, known) or ' See: talm-sim report --all, docs/numbers.md'}")
+        raise PrerequisiteError(
+            f"explain: nothing is called '{word}'.{suggest_nearest(word, known) or ' See: talm-sim report --all, docs/numbers.md'}"
+        )
     for number, lines in enumerate(dict.fromkeys(found)):
         if number:
             click.echo()

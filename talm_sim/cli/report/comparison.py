@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -51,7 +51,7 @@ def comparison_lines(
     for line in _about(one):
         yield from (Text(part, style="dim") for part in wrap(line, _TEXT, "   ", "     "))
     titles = list(dict.fromkeys(difference.measure.under for difference in one.differences))
-    shown = titles if every else [title for title in titles if title in (titles[0], *map(SELECTED.format, one.selected))]
+    shown = titles if every else [title for title in titles if title in (titles[0], "", *map(SELECTED.format, one.selected))]
     for title in shown:
         yield Text()
         if len(title) > _NAME:
@@ -60,7 +60,7 @@ def comparison_lines(
         rows = [difference for difference in one.differences if difference.measure.under == title]
         for group, differences in groupby(rows, lambda difference: difference.group):
             yield from (Text(line) for line in wrap(group, _TEXT, "  ", "    "))
-            yield from map(_row, differences)
+            yield from chain.from_iterable(map(_rows, differences))
     if one.people is not None:
         yield Text()
         yield from _people_lines(one.people)
@@ -102,11 +102,16 @@ def _cells(texts: Iterable[str]) -> str:
     return "".join(" " + fit_line(text, width - 1, right=True) for text, width in zip(texts, _WIDTHS, strict=True))
 
 
-def _row(one: Difference) -> Text:
-    line = Text(("    " + fit_line(one.measure.head, _NAME - 4) + _cells(_figures(one))).rstrip())
+def _rows(one: Difference) -> Iterator[Text]:
+    """Yield a measure's figures, below its name where that is long."""
+    head = one.measure.head
+    if cell_len(head) > _NAME - 4:
+        yield Text(f"    {head}")
+        head = ""
+    line = Text(("    " + fit_line(head, _NAME - 4) + _cells(_figures(one))).rstrip())
     if one.verdict:
         line.append(f" {one.verdict}", style=_STYLES[one.verdict])
-    return line
+    yield line
 
 
 def _figures(one: Difference) -> list[str]:
