@@ -25,11 +25,14 @@ from talm_sim.config import RunConfig, Scope
 from talm_sim.errors import NotComparableError, PrerequisiteError, format_names
 from talm_sim.judges.person import PEOPLE, person_of
 from talm_sim.runs.prices import Price
+from talm_sim.store.causes import find_causes
 from talm_sim.store.files.comments import Comment
 from talm_sim.store.stored_run import StoredRun
 from talm_sim.store.transcripts import Transcript, event_part, read_transcript
-from talm_sim.types import Episode, Row, Verdict
+from talm_sim.tasks.outcomes import BY_SUCCESS
+from talm_sim.types import Episode, Row, Summary, Verdict
 from talm_sim.types.steps import Divergence
+from talm_sim.types.written_figures import decimal, interval
 
 _EXCERPT: Final = 160
 """Characters of a query and of an answer in the index."""
@@ -38,7 +41,8 @@ _MOST_ROWS: Final = 60
 _MOST_ASKED: Final = 300
 """Questions that are listed; the transcripts have all."""
 _WORDS: Final = {True: "pass", False: "fail", None: "no verdict"}
-_OUTCOMES: Final = {True: "succeeded", False: "failed", None: "no outcome"}
+_NO_OUTCOME: Final = "no outcome"
+_KINDS: Final = {"good": "good", "neutral": "notice", "bad": "bad"}
 _MOST: Final = 4
 """Runs each of which can be the baseline; of more, only the first."""
 KINDS: Final = ("improved", "regressed", "both_failed", "both_passed", "as_often")
@@ -73,7 +77,7 @@ def build_index(
         if compared is None:
             compared = compare_each(runs)
         head = {
-            "title": "; ".join(block.title for block in blocks),
+            "title": "; ".join(dict.fromkeys(_what_was_run(run) for run in runs)) or "; ".join(block.title for block in blocks),
             "blocks": [block_data(block) for block in blocks],
             "papers": paper_data(blocks),
             "definitions": list(definitions(blocks).items()),
@@ -91,6 +95,8 @@ def _run_data(run: StoredRun, texts: PageTexts, prices: Mapping[str, Price] | No
     tables = [_ends_table(run, episodes, rows), _verdicts_table(said, rows)]
     data = {
         "id": run.id,
+        "outcomes": [_outcomes(one) for one in run.summary() if one.measures_in("outcome")],
+        "causes": list(find_causes(run, [*rows.values()])),
         "title": title_of(run),
         "control": run.config.model.startswith("sim/"),
         "facts": list(_run_facts(run).items()),
@@ -102,6 +108,18 @@ def _run_data(run: StoredRun, texts: PageTexts, prices: Mapping[str, Price] | No
     }
     shown = episodes if transcripts else []
     return {**texts.value(data), "asked": asked_of(shown, texts), "episodes": _episode_lines(run, shown, rows, said, texts)}
+
+
+def _what_was_run(run: StoredRun) -> str:
+    return f"{run.job.task.name}, {run.config.split}: {title_of(run)}"
+
+
+def _outcomes(summary: Summary) -> dict[str, Any]:
+    """Return the outcomes of a group that occurred, each as its words, its definition, its kind and its figures; and those that did not."""
+    kinds = {"higher": "good", "neither": "notice", "lower": "bad"}
+    came = [one for one in summary.measures_in("outcome") if one.k]
+    lines = [[one.head, one.note, kinds[one.better], one.k, decimal(one.value), interval(one), one.value] for one in came]
+    return {"group": summary.group, "n": summary.n, "lines": lines, "never": [one.head for one in summary.measures_in("outcome") if not one.k]}
 
 
 def build_transcript(run: StoredRun, episode_id: str) -> dict[str, Any]:
@@ -192,6 +210,7 @@ def _episode_lines(
     """Return one line per finished episode, in planned order."""
     task, queries, categories = run.job.task, {item.id: item.query for item in run.scenarios()}, _categories_of(run)
     commented = Counter(one.episode_id for one in run.comments())
+    came_to = {one.name: one for one in task.outcomes or BY_SUCCESS}
     found = []
     for one in episodes:
         row = rows.get(one.id)
@@ -204,7 +223,8 @@ def _episode_lines(
             "group": one.group,
             "category": categories.get(one.scenario_id, ""),
             "end": one.termination.value,
-            "outcome": f"not scored: {reason}" if row is None or reason else _OUTCOMES[task.succeeded(row)],
+            "outcome": f"not scored: {reason}" if row is None or reason else came_to[row.outcome].words if row.outcome else _NO_OUTCOME,
+            "kind": _KINDS[came_to[row.outcome].kind] if row is not None and row.outcome else "faint",
             "shown": [[head, str(values[name])] for name, head in task.listed.items() if values.get(name) not in (None, "")],
             "calls": len(one.tool_events),
             "failed": sum(not event.ok for event in one.tool_events),

@@ -2,7 +2,6 @@
 
 const FIRST = 150
 
-const outcomeKind = outcome => ({ succeeded: 'good', failed: 'bad' })[outcome] || 'faint'
 const nameOf = line => page.index.runs.length > 1 ? `${page.index.runs[line.run].id}:${line.id}` : line.id
 const hashOf = line => '#' + encoded(nameOf(line))
 
@@ -37,7 +36,7 @@ function episodeLine(line) {
 function lineHead(line) {
   const facts = [line.group, line.category, line.end, episodes.acting.has(line.run) && count(line.calls, 'call') + (line.failed ? `, ${line.failed} failed` : ''), line.asked > 0 && count(line.asked, 'question'), line.comments > 0 && count(line.comments, 'comment'), ...line.shown.map(([name, value]) => `${name}: ${value}`)]
   return [
-    make('div', { class: 'bar' }, badge(outcomeKind(line.outcome), line.outcome), make('h3', {}, line.button), make('a', { class: 'link', href: hashOf(line), 'aria-label': `Link to ${nameOf(line)}` }, '#'),
+    make('div', { class: 'bar' }, badge(line.kind, line.outcome), make('h3', {}, line.button), make('a', { class: 'link', href: hashOf(line), 'aria-label': `Link to ${nameOf(line)}` }, '#'),
       make('span', { class: 'facts' }, facts.filter(Boolean).join(' · '), ' ', line.fired.map(name => [badge(line.seen.includes(name) ? 'notice' : 'faint', '⚡ ', name), ' ']))),
     make('p', { class: 'excerpt' }, line.query),
   ]

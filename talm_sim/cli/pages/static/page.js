@@ -31,10 +31,26 @@ const page = {
 
 function resultsSection() {
   const { blocks, papers, runs, definitions } = page.index
-  return make('section', { id: 'results', 'aria-labelledby': 'results-title' }, make('h2', { id: 'results-title' }, 'Results'),
+  const told = runs.some(run => run.outcomes.length)
+  const tables = () => [
     make('p', { class: 'how' }, 'The small figures below a value are its 95\u00a0% interval; n is the number of scored episodes.'),
     blocks.map(block => blockSection(block)), papers.map(paperSection), runs.map(detailsOf),
-    definitions.length > 0 && [make('h3', {}, 'What the columns count'), terms(definitions)])
+    definitions.length > 0 && [make('h3', {}, 'What the columns count'), terms(definitions)]]
+  return make('section', { id: 'results', 'aria-labelledby': 'results-title' }, make('h2', { id: 'results-title' }, told ? 'What the agent did' : 'Results'),
+    runs.map(run => run.outcomes.length > 0 && outcomesOf(run, runs.length > 1)), told ? folded('Every table', tables) : tables())
+}
+
+function outcomesOf(run, several) {
+  return make('section', { class: 'block' }, several && make('h3', {}, run.title, ' ', run.control && badge('control', 'a script, not a language model')),
+    run.outcomes.map(group => [make('h4', {}, `${group.group}: ${count(group.n, 'episode')}`),
+      make('ul', { class: 'outcomes' }, group.lines.map(([words, about, kind, number, share, limits, value]) => {
+        const bar = make('span', { class: `fill ${kind}`, 'aria-hidden': 'true' })
+        bar.style.inlineSize = `${Math.max(1, 100 * value)}%`
+        return make('li', { title: about }, make('span', {}, words), make('span', { class: 'track' }, bar),
+          make('span', { class: 'number' }, number.toLocaleString('en')), make('span', { class: 'soft' }, share, ' ', make('small', {}, limits)))
+      })),
+      group.never.length > 0 && make('p', { class: 'faint' }, `none: ${group.never.join(', ')}`)]),
+    run.causes.map(cause => make('p', { class: 'is-notice' }, `Why: ${cause}`)))
 }
 
 function detailsOf(run) {
@@ -87,7 +103,7 @@ function start() {
   }
   add(document.body, [
     make('a', { class: 'skip', href: '#main' }, 'Skip to the content'),
-    make('header', {}, make('h1', {}, 'talm-sim report'), make('nav', { 'aria-label': 'Parts of the page' }, links.map(([id, title]) => make('a', { href: `#${id}` }, title)))),
+    make('header', {}, make('h1', {}, index.title || 'talm-sim report'), make('nav', { 'aria-label': 'Parts of the page' }, links.map(([id, title]) => make('a', { href: `#${id}` }, title)))),
     make('main', { id: 'main', tabindex: '-1' }, partNote(), body),
   ])
   document.addEventListener('keydown', onKey)
