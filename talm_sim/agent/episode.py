@@ -283,7 +283,7 @@ async def _play(
         if not pending or (questions and responder is None):
             return result, questions
         if isinstance(responder, FollowingResponder):
-            responder.follow(result["model_turns"])
+            responder.follow(result["model_turns"], result.get("events", ()))
         try:
             replies = {one.interrupt_id: await answer_at_once(responder, one.question, one.request, one.ask) for one in questions if responder}
         except CassetteMissError as err:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -11,7 +11,7 @@ from talm_sim.common.digests import digest
 from talm_sim.errors import CassetteMissError
 from talm_sim.language.about_missing import describe_missing, question_is_about, replaceable_tools
 from talm_sim.models.parsing import replace_surrogates
-from talm_sim.types import Approval, Decision, Declined, Form, ModelTurn, PersonRequest, Scenario, ToolSpec
+from talm_sim.types import Approval, Decision, Declined, Event, Form, ModelTurn, PersonRequest, Scenario, ToolEvent, ToolSpec
 
 if TYPE_CHECKING:
     from talm_sim.recordings import RecordedAnswer
@@ -73,8 +73,8 @@ class DecidingResponder(Responder, Protocol):
 class FollowingResponder(Responder, Protocol):
     """Answers an agent's questions by where in the conversation they are put."""
 
-    def follow(self, turns: Sequence[ModelTurn]) -> None:
-        """Be told what the agent has written, before it is answered: the last of `turns` asks."""
+    def follow(self, turns: Sequence[ModelTurn], events: Sequence[Event]) -> None:
+        """Be told what the agent has written and what happened, before it is answered: the last of `turns` asks."""
         ...
 
 
@@ -84,18 +84,24 @@ class SimulatedResponder:
     Args:
         scenario: What the agent is asked.
         specs: The tools, by name.
-        stands_in: Whether it also does the work of the tools that a person can replace, as where faults are injected into them.
+        stands_in: Tools whose work it also does, of those that a person can replace: the run hides them. It does the work of others once they
+            have failed in the episode, and not before.
     """
 
-    def __init__(self, scenario: Scenario, specs: Mapping[str, ToolSpec], *, stands_in: bool = False) -> None:
+    def __init__(self, scenario: Scenario, specs: Mapping[str, ToolSpec], *, stands_in: Collection[str] = ()) -> None:
         self._scenario = scenario
         self._known = [(missing, describe_missing(scenario, missing, specs)) for missing in scenario.missing]
-        if stands_in:
-            self._known += [(tool, specs[tool.name].description) for tool in replaceable_tools(scenario, specs)]
+        self._replaces = [(tool, specs[tool.name].description) for tool in replaceable_tools(scenario, specs)]
+        self._stands_in = {*stands_in}
+
+    def follow(self, turns: Sequence[ModelTurn], events: Sequence[Event]) -> None:
+        """Note which tools have failed; see `FollowingResponder`."""
+        self._stands_in |= {event.name for event in events if isinstance(event, ToolEvent) and event.broken}
 
     async def __call__(self, question: str, ask: int) -> HumanReply:
         """Answer from the scenario, or say "I don't know"."""
-        about = [missing for missing, description in self._known if question_is_about(question, missing, description)]
+        known = [*self._known, *((tool, said) for tool, said in self._replaces if tool.name in self._stands_in)]
+        about = [missing for missing, description in known if question_is_about(question, missing, description)]
         said = dict.fromkeys(one.human_answer for one in about if one.human_answer is not None)
         return HumanReply(" ".join(said), "simulated") if said else HumanReply(DONT_KNOW, "simulated", "idk")
 

@@ -6,7 +6,7 @@ responder but the absence of one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -29,7 +29,7 @@ class ResponderContext:
         epoch: Counts from 1.
         specs: Every tool of the environment, by name, hidden ones included.
         recorded: Reads the answers beside the model's recording; none if nothing is recorded.
-        perturbed: Whether the run injects faults, so that a person may have to do a tool's work.
+        hidden: Tools that the run hides from the agent, so that a person may have to do their work.
         person: The model that plays the person; None where none does.
     """
 
@@ -37,7 +37,7 @@ class ResponderContext:
     epoch: int
     specs: Mapping[str, ToolSpec]
     recorded: Callable[[], Sequence[RecordedAnswer]]
-    perturbed: bool = False
+    hidden: Collection[str] = ()
     person: PersonModel | None = None
 
 
@@ -66,11 +66,11 @@ class ResponderKind:
 
 
 def _simulated(context: ResponderContext) -> Responder:
-    return SimulatedResponder(context.scenario, context.specs, stands_in=context.perturbed)
+    return SimulatedResponder(context.scenario, context.specs, stands_in=context.hidden)
 
 
 def _refusing(context: ResponderContext) -> Responder:
-    return RefusingResponder(context.scenario, context.specs, stands_in=context.perturbed)
+    return RefusingResponder(context.scenario, context.specs, stands_in=context.hidden)
 
 
 def _recorded_responder(context: ResponderContext) -> Responder:

@@ -154,7 +154,7 @@ def print_result(
             groups, cost = summary_records(runs, config.against), total_usage(stored, prices).record()
             JsonDisplay.write({"event": "summary", "run": stored.id, "path": str(stored.path), "groups": groups, "took": cost})
         else:
-            print_screens(runs) if config.against is None else print_table(blocks, explained=not config.quiet)
+            print_screens(runs, blocks) if config.against is None else print_table(blocks, explained=not config.quiet)
     waits = _print_next_step(stored, config, spent, again)
     return OUT_OF_BUDGET if spent else 1 if stored.failed or waits else 0
 

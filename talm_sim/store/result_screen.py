@@ -29,12 +29,13 @@ _FILLS: Mapping[Better, str] = {"higher": "█", "neither": "▒", "lower": "░
 _Lines = Iterator[tuple[Line, ...]]
 
 
-def screen_lines(run: StoredRun, named: str) -> _Lines:
+def screen_lines(run: StoredRun, named: str, alerts: Sequence[str] = ()) -> _Lines:
     """Yield the lines of the screen, each of parts with their styles; none is wider than 80 columns.
 
     Args:
         run: The run.
         named: How a command line names it.
+        alerts: Further lines that a reader must not miss.
     """
     with run.at_once():
         rows, summaries = run.rows(), [one for one in run.summary() if not one.derived]
@@ -50,6 +51,8 @@ def screen_lines(run: StoredRun, named: str) -> _Lines:
         else:
             yield from _groups(shown)
         yield from _not_scored(run, summaries)
+        for alert in alerts:
+            yield from _wrapped(alert, "  note: ", "notice")
         for cause in islice(find_causes(run, rows), 1) if len(scored) >= _FEW else ():
             yield from _wrapped(cause, "  why: ", "notice")
         yield from _example(run, rows, shown) if len(scored) >= _FEW else ()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 
 from talm_sim.language.about_missing import describe_missing, question_is_about, replaceable_tools
 from talm_sim.language.leaks import mentions
@@ -24,16 +24,18 @@ class KnownThing:
         description: What the tool specification says of it.
         facts: Its values; empty if only the words of its answer are known.
         words: All that is known of it, as text.
+        withheld: Whether the person gives it to nobody yet: the work of a tool that is there, and has not failed.
     """
 
     missing: Missing
     description: str = ""
     facts: tuple[Fact, ...] = ()
     words: str = ""
+    withheld: bool = False
 
     def is_asked(self, question: str) -> bool:
-        """Return whether a question asks for it."""
-        return question_is_about(question, self.missing, self.description)
+        """Return whether a question asks for it, and the person may say it."""
+        return not self.withheld and question_is_about(question, self.missing, self.description)
 
     @property
     def name(self) -> str:
@@ -59,23 +61,26 @@ class Knowledge:
         return "\n".join([self.request, *(thing.words for thing in self.things)])
 
 
-def knowledge_of(scenario: Scenario, specs: Mapping[str, ToolSpec], *, stands_in: bool = False) -> Knowledge:
+def knowledge_of(scenario: Scenario, specs: Mapping[str, ToolSpec], *, stands_in: Collection[str] | None = None) -> Knowledge:
     """Return what the person of a scenario knows.
 
     Args:
         scenario: What the agent is asked.
         specs: The tools, by name.
-        stands_in: Whether the person also does the work of the tools that a person can replace, as where faults are injected into them.
+        stands_in: Tools whose work the person does, of those that a person can replace; what the others say is withheld. None leaves all of
+            these out.
     """
     known = [
         (missing, describe_missing(scenario, missing, specs))
         for missing in scenario.missing
         if missing.human_answer or missing.value is not None or missing.removed_text
     ]
-    if stands_in:
-        known += [(tool, specs[tool.name].description) for tool in replaceable_tools(scenario, specs)]
+    things = [_thing(missing, description, scenario) for missing, description in known]
+    if stands_in is not None:
+        for tool in replaceable_tools(scenario, specs):
+            things.append(replace(_thing(tool, specs[tool.name].description, scenario), withheld=tool.name not in stands_in))
     request = "\n".join(message["content"] for message in dialogue(scenario) if message["role"] == "user")
-    return Knowledge(request, tuple(_thing(missing, description, scenario) for missing, description in known))
+    return Knowledge(request, tuple(things))
 
 
 def _thing(missing: Missing, description: str, scenario: Scenario) -> KnownThing:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from talm_sim.agent.person.faults import PersonFault, find_faults, told_things
@@ -52,12 +52,18 @@ def is_simulated(responder: str) -> bool:
     return is_simulated(inner[1]) if inner else responder == "simulated" or responder.startswith("model:")
 
 
-def read_answers(episode: Episode, knowledge: Knowledge) -> Iterator[ReadAnswer]:
-    """Read the answers to an episode's questions, in order; calls to approve and forms are decided by rule and are not read."""
+def read_answers(episode: Episode, known: Callable[[HumanEvent], Knowledge]) -> Iterator[ReadAnswer]:
+    """Read the answers to an episode's questions, in order; calls to approve and forms are decided by rule and are not read.
+
+    Args:
+        episode: What happened.
+        known: Returns what the person knows when a question is put.
+    """
     asked: list[str] = []
     earlier: list[str] = []
     for event in episode.questions:
         asked.append(event.question)
+        knowledge = known(event)
         found = () if event.declined else tuple(find_faults(event.answer, asked, knowledge, earlier))
         told = () if event.declined else tuple(told_things(event.answer, knowledge))
         unasked = any(fault.kind == "leak" for fault in found)

@@ -122,7 +122,7 @@ def _print(stored: Sequence[StoredRun], by: By | None, given: Mapping[str, Any])
     if given["every"] or by is not None or against is not None or given["prices"] is not None:
         print_table(blocks, explained=not quiet)
     else:
-        print_screens(stored)
+        print_screens(stored, blocks)
     for hint in judge_hint(stored[0]) if len(stored) == 1 and by is None and not quiet else ():
         click.echo(f"\n{hint}", err=True)
 

@@ -50,15 +50,14 @@ def block_of(stored: StoredRun, *, against: str | None = None, on_screen: bool =
     control = job.config.model.startswith("sim/")
     label = job.task.label(stored)
     title = title_of(stored)
+    alerts = [*_lacking_verdicts(stored), *_perturbation_notes(stored), *_person_notes(stored), *_unexecuted_notes(stored)]
     notes = [
         _traffic(stored),
         *job.task.notes(summaries, stored),
         *_exclusions(stored, summaries),
         *_resolution(stored, summaries),
-        *_perturbation_notes(stored),
         *_fault_notes(stored, summaries),
-        *_person_notes(stored),
-        *_unexecuted_notes(stored),
+        *alerts,
         *_judge_notes(stored),
         *_group_notes(summaries),
         *filter(None, [total_usage(stored, prices).line()]),
@@ -69,7 +68,7 @@ def block_of(stored: StoredRun, *, against: str | None = None, on_screen: bool =
     paper = beside.rows((summary.group for summary in summaries if summary.n), job.config.model) if beside else None
     if against == "paper" and not (paper and paper.rows):
         notes.append("against paper: no published row is about these scenarios and settings")
-    return Block(title, summaries, notes, control, terms, (paper,) if paper else ())
+    return Block(title, summaries, notes, alerts, control, terms, (paper,) if paper else ())
 
 
 def _block_of_people(stored: StoredRun) -> Block:
@@ -177,6 +176,10 @@ def _exclusions(stored: StoredRun, summaries: Sequence[Summary]) -> Iterator[str
     if stored.finished < stored.total:
         asked = f", {stored.waiting:,} of them waiting for an answer" if stored.waiting else ""
         yield f"{stored.total - stored.finished:,} of {count(stored.total, 'episode')} not finished{asked}"
+
+
+def _lacking_verdicts(stored: StoredRun) -> Iterator[str]:
+    """Count what no judge said anything of, and the verdicts that failed."""
     if stored.finished and (unjudged := stored.unjudged):
         yield f"{unjudged:,} of {count(stored.finished, 'finished episode')} without a verdict"
     for judge, number in stored.failed_verdicts.items():

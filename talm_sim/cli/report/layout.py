@@ -19,6 +19,8 @@ class Block:
     summaries: Sequence[Summary]
     notes: Sequence[str] = ()
     """Lines below the rows."""
+    alerts: Sequence[str] = ()
+    """Those of the notes that a reader of the screen must not miss: what was injected, lacked a verdict, was not executed or not answered."""
     is_control: bool = False
     """Whether the model is a script, which must not be read as a language model."""
     terms: Mapping[str, str] = field(default_factory=dict)

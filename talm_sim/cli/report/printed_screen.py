@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from talm_sim.cli.parsing.shared_arguments import short_name
+from talm_sim.cli.report.layout import Block
 from talm_sim.cli.terminal.console import stdout
 from talm_sim.cli.terminal.text import strip_control
 from talm_sim.store.result_screen import screen_lines
@@ -16,11 +17,11 @@ STYLES = {"plain": "", "strong": "bold", "faint": "dim", "good": "green", "bad":
 """Styles of a `Line` on a terminal."""
 
 
-def print_screens(runs: Sequence[StoredRun]) -> None:
-    """Print the screen of each run on standard output, one below the other."""
+def print_screens(runs: Sequence[StoredRun], blocks: Sequence[Block]) -> None:
+    """Print the screen of each run on standard output, one below the other, each with its block's alerts."""
     console = stdout()
-    for number, run in enumerate(runs):
+    for number, (run, block) in enumerate(zip(runs, blocks, strict=True)):
         if number:
             console.print()
-        for parts in screen_lines(run, short_name(run.path)):
+        for parts in screen_lines(run, short_name(run.path), block.alerts):
             console.print(Text.assemble(*((strip_control(part.text), STYLES[part.style]) for part in parts)), soft_wrap=True)

@@ -300,7 +300,7 @@ _SAID = {
 
 def _person_sections(stored: RunView, episode: Episode, scenario: Scenario) -> Iterator[Section]:
     """Yield the section, if the person was at fault."""
-    read = read_person(episode, scenario, stored.tools(), perturbed=bool(stored.job.options.perturb))
+    read = read_person(episode, scenario, stored.tools(), stored.job.options.perturb)
     lines = tuple(
         (
             Line(text=f"answer {number}: "),

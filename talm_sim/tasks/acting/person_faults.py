@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING
 
 from talm_sim.judges.stats import share
-from talm_sim.types import Episode, Measure, Row, Scenario, ToolSpec
+from talm_sim.tasks.acting.standing_in import hidden_tools
+from talm_sim.types import Episode, HumanEvent, Measure, Row, Scenario, ToolSpec
 from talm_sim.types.written_figures import decimal, interval
 
 if TYPE_CHECKING:
+    from talm_sim.agent.person.knowledge import Knowledge
     from talm_sim.agent.person.read_person import ReadAnswer
 
 _TITLE = "the simulated person"
@@ -27,19 +30,31 @@ _FAULTS = {"person_contradictions": "contradiction", "person_false_claims": "fal
 _KINDS = {"contradiction": "person_contradiction", "false_claim": "person_false_claim", "leak": "person_leak"}
 
 
-def read_person(episode: Episode, scenario: Scenario, specs: Mapping[str, ToolSpec], *, perturbed: bool) -> list[ReadAnswer]:
+def read_person(episode: Episode, scenario: Scenario, specs: Mapping[str, ToolSpec], perturb: Sequence[str]) -> list[ReadAnswer]:
     """Read the answers of an episode's person.
 
     Args:
         episode: What happened.
         scenario: What was asked.
         specs: The tools of the run, by name.
-        perturbed: Whether the run injects faults, so that a person may do a tool's work.
+        perturb: The faults that the run injects: a person may do the work of a tool that is hidden, or has failed before the question.
     """
     from talm_sim.agent.person.knowledge import knowledge_of  # not at the top: a run without people needs no facts
     from talm_sim.agent.person.read_person import read_answers
 
-    return list(read_answers(episode, knowledge_of(scenario, specs, stands_in=perturbed))) if episode.questions else []
+    if not episode.questions:
+        return []
+    hidden, broken = hidden_tools([*specs.values()], perturb), [event for event in episode.tool_events if event.broken]
+
+    @cache
+    def known(failed: frozenset[str]) -> Knowledge:
+        return knowledge_of(scenario, specs, stands_in={*hidden, *failed} if perturb or failed else None)
+
+    def known_at(question: HumanEvent) -> Knowledge:
+        earlier = {id(event) for event in episode.events[: next(i for i, one in enumerate(episode.events) if one is question)]}
+        return known(frozenset(event.name for event in broken if id(event) in earlier))
+
+    return list(read_answers(episode, known_at))
 
 
 def person_values(read: Sequence[ReadAnswer]) -> dict[str, bool | int]:

@@ -11,6 +11,7 @@ from talm_sim.config import RunConfig, Traffic
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.metering import max_tokens_of
 from talm_sim.models.registry import in_process
+from talm_sim.tasks.acting.standing_in import hidden_tools
 from talm_sim.tasks.base import Job
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.keys import recording_key
@@ -70,11 +71,13 @@ async def open_responder(job: Job[Any], shared: Shared, environment: Environment
     library, model, key = shared.library(job.config.cassettes, job.task.recorded_in), job.config.model, recording_key(job)
     person = await _open_person(job, shared, prompts)
 
+    hidden = hidden_tools([*environment.specs.values()], environment.perturb)
+
     def responder(scenario: Scenario, epoch: int) -> Responder:
         def recorded() -> Sequence[Any]:
             return library.human_answers(model, scenario.id, scenario.group, epoch, key)
 
-        return make(ResponderContext(scenario, epoch, environment.specs, recorded, bool(environment.perturb), person))
+        return make(ResponderContext(scenario, epoch, environment.specs, recorded, hidden, person))
 
     return responder
 

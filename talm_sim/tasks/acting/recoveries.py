@@ -289,7 +289,7 @@ async def _way_to(fact: Fact, search: Search, results: Mapping[str, str], enviro
     tool = search.tool_of(fact)
     if human and tool:
         lost = [one for one in search.facts if search.tool_of(one) == tool and not search.is_found(one, results)]
-        person = SimulatedResponder(search.scenario, environment.specs, stands_in=True)
+        person = SimulatedResponder(search.scenario, environment.specs, stands_in=[tool])
         reply = await person(question_for(tool, lost), 1)
         if is_said(reply.answer, fact):
             return Way.ASK

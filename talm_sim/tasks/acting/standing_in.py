@@ -21,7 +21,7 @@ def kept_of_replaceable(environment: Environment, perturb: Sequence[str]) -> dic
         perturb: The run's perturbations, as written: those that hide tools say so.
     """
     tools = [*environment.specs.values()]
-    hidden = _masked(tools, perturb)
+    hidden = hidden_tools(tools, perturb)
     return {
         tool.name: ReplaceableTool(response=inline_references(environment.tools.response_schema(tool.name)), masked=tool.name in hidden)
         for tool in tools
@@ -31,7 +31,7 @@ def kept_of_replaceable(environment: Environment, perturb: Sequence[str]) -> dic
 
 def count_stand_ins(episode: Episode, scenario: Scenario, specs: Mapping[str, ToolSpec]) -> tuple[int, int]:
     """Return how often a person stood in for a tool in an episode, and how often of these in JSON, as the tool itself answers."""
-    hidden = _masked(list(specs.values()), [log.name for log in episode.perturbations])
+    hidden = hidden_tools(list(specs.values()), [log.name for log in episode.perturbations])
     known = {name: ReplaceableTool(response={}, masked=True) for name in hidden}
     counted: list[bool] = []
     broken: dict[str, None] = {}
@@ -43,7 +43,7 @@ def count_stand_ins(episode: Episode, scenario: Scenario, specs: Mapping[str, To
     return len(counted), sum(counted)
 
 
-def _masked(tools: Sequence[ToolSpec], perturb: Sequence[str]) -> list[str]:
+def hidden_tools(tools: Sequence[ToolSpec], perturb: Sequence[str]) -> list[str]:
     """Return the tools that perturbations, as written, hide from the agent."""
     masks = [text.partition(":")[2] for text in perturb if text.partition(":")[0] == "mask"]
     named = {option.removeprefix("tool=") for text in masks for option in text.split(",") if option.startswith("tool=")}

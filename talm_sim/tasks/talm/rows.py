@@ -202,7 +202,7 @@ def rows(run: RunView) -> list[Row]:
     alone = run.job.options.stop_after is not None
     whose: dict[str, bool] = {"own": run.job.options.agent is not None, "imported": run.imported, "awareness_alone": alone}
     whose["waits"] = not run.imported and run.job.options.human in RESPONDERS and responder_kind(run.job.options.human).waits
-    perturbed = bool(run.job.options.perturb)
+    perturb = run.job.options.perturb
 
     verdicts = [*run.verdicts()]
     faults = {one.episode_id: one for one in verdicts if one.judge == "fault"}
@@ -210,7 +210,7 @@ def rows(run: RunView) -> list[Row]:
     def see(episode: Episode) -> _Seen:
         known = by_id.get(episode.scenario_id)
         found = _Seen.of(episode, known, **whose, fault=faults.get(episode.id))
-        said = {} if known is None else person_values(read_person(episode, known.scenario, tools, perturbed=perturbed))
+        said = {} if known is None else person_values(read_person(episode, known.scenario, tools, perturb))
         return replace(found, done={**found.done, **said}) if said else found
 
     seen = [see(episode) for episode in run.episodes()]

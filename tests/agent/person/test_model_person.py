@@ -129,7 +129,7 @@ def test_what_people_say_is_read_and_only_simulated_ones_are_checked() -> None:
             for n, (question, answer) in enumerate(said)
         )
         episode = Episode(id="e", scenario_id="s", group="g", model="m", events=events, termination=Termination.ANSWERED)
-        read = list(read_answers(episode, knowledge_of(SCENARIO, {})))
+        read = list(read_answers(episode, lambda _: knowledge_of(SCENARIO, {})))
         assert [one.words for one in read] == [1, 5, 0]
         assert [one.told for one in read] == [(), ("city",), ()]
         assert [one.pushes_back for one in read] == [False, True, True]

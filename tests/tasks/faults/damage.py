@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from talm_sim.agent.humans import SimulatedResponder
 from talm_sim.models.base import ASK_HUMAN, GenerationSettings
 from talm_sim.recordings import HttpResponse
+from talm_sim.tasks.acting.standing_in import hidden_tools
 from talm_sim.tasks.registry import find_task, known_scenarios
 from talm_sim.tasks.talm.groups import QUICK
 from talm_sim.tools_env.clock import VirtualClock
@@ -177,7 +178,7 @@ async def play(
     """Play an episode with a control, and return its answer and its calls; it is not asked about what it knows."""
     environment = Environment(tools, perturb=perturb, clock=VirtualClock)
     episode = environment.open(scenario)
-    person = SimulatedResponder(scenario, tools.specs, stands_in=True)
+    person = SimulatedResponder(scenario, tools.specs, stands_in=hidden_tools([*tools.specs.values()], perturb))
     offered = [*episode.tools, *([ASK] if human else [])]
     messages: list[BaseMessage] = [HumanMessage(scenario.query)]
     events: list[ToolEvent] = []
@@ -191,6 +192,7 @@ async def play(
         messages.append(AIMessage(turn.text, tool_calls=[{"id": c.id, "name": c.name, "args": c.arguments} for c in turn.tool_calls]))
         for call in turn.tool_calls:
             if call.name == ASK_HUMAN:
+                person.follow((), events)
                 text = (await person(call.arguments["question"], 1)).answer
             else:
                 events.append(await episode.call(call, number))

@@ -122,7 +122,7 @@ async def test_a_person_stands_in_for_replaceable_tools_only_if_told_to() -> Non
     specs = {one.name: one for one in (FIND, CONVERT, LIST)}
     assert [(one.name, one.human_answer) for one in replaceable_tools(SCENARIO, specs)] == [("find", "The day is 2025-04-07.")]
     assert replaceable_tools(SCENARIO, {}) == []
-    for stands_in, tool, fact, knows in ((True, "find", DAY, True), (False, "find", DAY, False), (True, "convert", MOON_NAME, False)):
+    for stands_in, tool, fact, knows in ((["find"], "find", DAY, True), ([], "find", DAY, False), (["convert"], "convert", MOON_NAME, False)):
         person = SimulatedResponder(SCENARIO, specs, stands_in=stands_in)
         reply = await person(question_for(tool, [fact]), 1)
         assert (reply.answer != DONT_KNOW, is_said(reply.answer, fact), reply.declined != "idk") == (knows, knows, knows)

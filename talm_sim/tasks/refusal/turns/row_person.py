@@ -22,7 +22,7 @@ from talm_sim.tasks.options import PersonOptions
 from talm_sim.tasks.refusal.bfcl import MULTI_TURN
 from talm_sim.tasks.refusal.bfcl.turn_rows import LACKS_VALUE, answered_turn
 from talm_sim.tasks.refusal.tool_wording import RefusalOptions
-from talm_sim.types import Episode, ModelTurn, Scenario, ToolSpec
+from talm_sim.types import Episode, Event, ModelTurn, Scenario, ToolSpec
 
 if TYPE_CHECKING:
     from talm_sim.agent.ask_limits import AskLimits
@@ -52,7 +52,7 @@ class RowPerson:
         self._turn: int | None = None
         self._has_said = False
 
-    def follow(self, turns: Sequence[ModelTurn]) -> None:
+    def follow(self, turns: Sequence[ModelTurn], events: Sequence[Event]) -> None:
         """Note in which of the user's turns the next question is put; see `FollowingResponder`."""
         self._turn = turns[-1].user_turn
 
