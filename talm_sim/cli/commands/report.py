@@ -198,7 +198,8 @@ def _blocks_by(by: By, runs: Sequence[StoredRun], against: str | None) -> list[B
     if by == "tool":
         tables = [(run, tool_table(run)) for run in runs]
         return [
-            Block(title_of(run), one.summaries, list(one.notes()), run.config.model.startswith("sim/"), rows_are="tool") for run, one in tables
+            Block(title_of(run), one.summaries, list(one.notes()), is_control=run.config.model.startswith("sim/"), rows_are="tool")
+            for run, one in tables
         ]
     table = model_table(runs)
     notes, papers = list(table.notes()), table.papers() if against == "paper" else []

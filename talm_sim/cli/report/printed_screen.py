@@ -8,6 +8,7 @@ from rich.text import Text
 
 from talm_sim.cli.parsing.shared_arguments import short_name
 from talm_sim.cli.report.layout import Block
+from talm_sim.cli.report.result_table import print_table
 from talm_sim.cli.terminal.console import stdout
 from talm_sim.cli.terminal.text import strip_control
 from talm_sim.store.result_screen import screen_lines
@@ -18,10 +19,16 @@ STYLES = {"plain": "", "strong": "bold", "faint": "dim", "good": "green", "bad":
 
 
 def print_screens(runs: Sequence[StoredRun], blocks: Sequence[Block]) -> None:
-    """Print the screen of each run on standard output, one below the other, each with its block's alerts."""
+    """Print the screen of each run on standard output, one below the other, each with its block's alerts.
+
+    A run whose episodes came to nothing that has a name, such as imported words without turns, is printed as a table.
+    """
     console = stdout()
     for number, (run, block) in enumerate(zip(runs, blocks, strict=True)):
         if number:
             console.print()
+        if not any(one.measures_in("outcome") for one in block.summaries):
+            print_table([block])
+            continue
         for parts in screen_lines(run, short_name(run.path), block.alerts):
             console.print(Text.assemble(*((strip_control(part.text), STYLES[part.style]) for part in parts)), soft_wrap=True)
