@@ -4,7 +4,8 @@ A fenced block below `<!-- shown: talm-sim ... -->` holds parts of what the comm
 label its first line begins with and keeps its number of lines. A part whose label is no longer printed is named, and its document is left as it
 is: choose by hand what to show. Of several commands with `&&` between them, the last one's output is shown.
 
-`<!-- picture: FILE: talm-sim ... -->` draws the command's first table as FILE, next to the document.
+`<!-- picture: FILE: talm-sim ... -->` draws the command's first part as FILE, next to the document. `<!-- outcomes: TASK -->` is followed by the
+table of a task's outcomes.
 
 With `--check`, nothing is written, and the exit code is 1 if something would be. The commands run in the order of the documents, in an empty
 directory, after `run --split underspecified`.
@@ -25,9 +26,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from talm_sim.tasks import find_task
+
 ROOT = Path(__file__).resolve().parents[1]
 SHOWN = re.compile(r"(?P<head><!-- shown: talm-sim (?P<command>.*?) -->\n```text\n)(?P<text>.*?)(?P<end>^```)", re.DOTALL | re.MULTILINE)
 PICTURE = re.compile(r"<!-- picture: (?P<file>[\w./-]+\.svg): talm-sim (?P<command>.*?) -->")
+OUTCOMES = re.compile(r"(?P<head><!-- outcomes: (?P<task>\w+) -->\n)(?:\n(?:\|[^\n]*\n)+)?")
 LEFT_OUT = "[...]"
 _CHARACTER, _LINE, _MARGIN = 8.4, 19, 16
 """Width of a character, height of a line and margin, in pixels; the font is 14 pixels high."""
@@ -125,6 +129,12 @@ def _place(words: str, column: int, line: int, names: str) -> str:
     return f'<text x="{x:.1f}" y="{y}" textLength="{len(words) * _CHARACTER:.1f}"{named}>{escape(words)}</text>'
 
 
+def outcome_table(task: str) -> str:
+    """Return the table of a task's outcomes, in Markdown."""
+    rows = [f"| {one.words} | `{one.name}` | {one.kind} | {one.about} |\n" for one in find_task(task).outcomes]
+    return "".join(["| the agent | name | is | when |\n|---|---|---|---|\n", *rows])
+
+
 def _keep(file: Path, text: str, *, check: bool) -> int:
     """Write a file if it is not up to date; with `check`, return 1 instead."""
     if file.is_file() and file.read_text(encoding="utf-8") == text:
@@ -153,6 +163,7 @@ def main(check: bool) -> int:
                 print(f"{document.relative_to(ROOT)}: {err}", file=sys.stderr)
                 wrong = 1
                 continue
+            new = OUTCOMES.sub(lambda one: f"{one['head']}\n{outcome_table(one['task'])}", new)
             found = {document: new}
             found |= {document.parent / one["file"]: _draw(one["command"], directory) for one in PICTURE.finditer(text)}
             for file, wanted in found.items():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal
 
 from talm_sim.judges.stats import share
 from talm_sim.types import Episode, Measure, Outcome, Row, Termination
@@ -27,6 +28,8 @@ CRASHED = Outcome(
 NOT_DECIDED = Outcome(name="not_decided", words="could not be decided", about="No judge could say what the episode came to.")
 ENDS = (RAN_OUT, NO_ANSWER, CRASHED, NOT_DECIDED)
 """The outcomes of episodes that no answer decides; they end each list of an agent's."""
+KIND_STYLES: Mapping[str, Literal["good", "notice", "bad"]] = {"good": "good", "neutral": "notice", "bad": "bad"}
+"""Kinds of outcomes, each to the style of a `Line` that says it."""
 BY_SUCCESS = (SOLVED, NOT_SOLVED)
 """The outcomes of a task that says when an episode succeeded, and nothing more."""
 

@@ -29,7 +29,7 @@ from talm_sim.store.causes import find_causes
 from talm_sim.store.files.comments import Comment
 from talm_sim.store.stored_run import StoredRun
 from talm_sim.store.transcripts import Transcript, event_part, read_transcript
-from talm_sim.tasks.outcomes import BY_SUCCESS
+from talm_sim.tasks.outcomes import BY_SUCCESS, KIND_STYLES
 from talm_sim.types import Episode, Row, Summary, Verdict
 from talm_sim.types.steps import Divergence
 from talm_sim.types.written_figures import decimal, interval
@@ -42,7 +42,6 @@ _MOST_ASKED: Final = 300
 """Questions that are listed; the transcripts have all."""
 _WORDS: Final = {True: "pass", False: "fail", None: "no verdict"}
 _NO_OUTCOME: Final = "no outcome"
-_KINDS: Final = {"good": "good", "neutral": "notice", "bad": "bad"}
 _MOST: Final = 4
 """Runs each of which can be the baseline; of more, only the first."""
 KINDS: Final = ("improved", "regressed", "both_failed", "both_passed", "as_often")
@@ -224,7 +223,7 @@ def _episode_lines(
             "category": categories.get(one.scenario_id, ""),
             "end": one.termination.value,
             "outcome": f"not scored: {reason}" if row is None or reason else came_to[row.outcome].words if row.outcome else _NO_OUTCOME,
-            "kind": _KINDS[came_to[row.outcome].kind] if row is not None and row.outcome else "faint",
+            "kind": KIND_STYLES[came_to[row.outcome].kind] if row is not None and row.outcome else "faint",
             "shown": [[head, str(values[name])] for name, head in task.listed.items() if values.get(name) not in (None, "")],
             "calls": len(one.tool_events),
             "failed": sum(not event.ok for event in one.tool_events),

@@ -97,18 +97,18 @@ UNSUPPORTED = Outcome(
     about="After a fault, the answer has the right value, which nothing had said.",
 )
 FAULT_DECLINED = Outcome(
-    name="fault_declined", words="declined after a fault", kind="good", about="The answer declines without saying what failed."
+    name="declined_after_fault", words="declined after a fault", kind="good", about="The answer declines without saying what failed."
 )
-FAULT_ASKED = Outcome(name="fault_asked", words="asked about the failure", kind="good", about="The answer ends in a question about it.")
-FAULT_TOLD = Outcome(name="fault_told", words="said what failed", kind="good", about="The answer gives no value, and says what failed.")
+FAULT_ASKED = Outcome(name="asked_about_failure", words="asked about the failure", kind="good", about="The answer ends in a question about it.")
+FAULT_TOLD = Outcome(name="told_failure", words="said what failed", kind="good", about="The answer gives no value, and says what failed.")
 FAULT_RECOVERED = Outcome(
-    name="fault_recovered",
+    name="recovered_from_fault",
     words="got over the fault",
     kind="good",
     about="The answer is right, and its value had been read.",
 )
 HANDLED = Outcome(
-    name="fault_handled",
+    name="handled_fault",
     words="was shielded by its own code",
     kind="good",
     about="The model never saw the fault: the same call was made again, and the answer is right.",

@@ -1,8 +1,4 @@
-"""Find what an agent does when a tool fails or something is missing: read only from the events and the final answer, for any agent.
-
-A call that gives the missing argument its right value before anybody or anything had said it was guessed, or copied from a description; an
-episode may even pass with it.
-"""
+"""Find what an agent does when a tool fails or something is missing: read only from the events and the final answer, for any agent."""
 
 from __future__ import annotations
 
@@ -10,7 +6,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from talm_sim.common.json_values import same_value
 from talm_sim.judges.admission import admits_failure, admits_lack, reports_nothing_found
 from talm_sim.judges.stats import share
 from talm_sim.language.leaks import mentions
@@ -21,7 +16,6 @@ from talm_sim.types.measures import Better
 _MISSING = {
     "asked": ("Asked", "asked, by tool or in words"),
     "asked_in_words": ("In words", "asked in the words of a message"),
-    "called_without_knowing": ("Untold", "used the missing argument's right value before anything had given it"),
     "declined": ("Declined", "said No, or that it cannot"),
     "went_ahead": ("Ahead", "answered without asking or declining"),
 }
@@ -32,7 +26,6 @@ _FAULT = {
     "went_on": ("Went on", "the tool never answered, and the answer does not say so"),
 }
 _BETTER: Mapping[str, Better] = {
-    "called_without_knowing": "lower",
     "went_ahead": "lower",
     "recovered": "higher",
     "told": "higher",
@@ -54,8 +47,6 @@ def declined_first(episode: Episode) -> bool:
 def behaviour_when_missing(episode: Episode, scenario: Scenario | None, left_open: Sequence[str]) -> dict[str, bool]:
     """Return what the agent did about what was missing; empty if nothing was, or if the scenario does not say what.
 
-    The result of `find_uninformed_call` is only included if an argument is missing.
-
     Args:
         episode: What happened.
         scenario: What was asked.
@@ -68,8 +59,6 @@ def behaviour_when_missing(episode: Episode, scenario: Scenario | None, left_ope
     asked = in_words or bool(episode.questions)
     declined = declined_first(episode) or (answered and not left_open and admits_lack(episode.answer))
     done = {"asked": asked, "asked_in_words": in_words, "declined": declined}
-    if _lacks_an_argument(scenario):
-        done["called_without_knowing"] = find_uninformed_call(episode, scenario) is not None
     return {**done, "went_ahead": answered and bool(episode.answer.strip()) and not asked and not declined}
 
 
@@ -107,48 +96,9 @@ def behaviour_measures(scored: Sequence[Row]) -> Iterator[Measure]:
             yield Measure.of(rate if rate.n else None, name, head, under=title, note=about, better=_BETTER.get(name, "neither"))
 
 
-def _lacks_an_argument(scenario: Scenario | None) -> bool:
-    """Return whether a scenario says which argument is missing, and its value."""
-    return scenario is not None and any(map(is_known_argument, scenario.missing))
-
-
 def is_known_argument(missing: Missing) -> bool:
     """Return whether it is known which argument is missing, and its value."""
     return missing.kind is MissingKind.ARGUMENT and missing.value is not None
-
-
-def find_uninformed_call(episode: Episode, scenario: Scenario) -> ToolEvent | None:
-    """Find the first call with a missing argument's value that was made before the value was known.
-
-    A value is known once it was in a message of the scenario that the agent had been told, in a person's answer or in a tool's result that
-    came before the turn of the call: what the user says only later is not known yet.
-    A result that also names another value that fits (`Missing.other`) does not tell which one is meant.
-    A person's answer also counts if it says in other words what was left out. Calls count whatever their result, including those of other
-    tools: a text in any argument, any other value in an argument of the missing one's name.
-
-    Args:
-        episode: What happened.
-        scenario: It lacks an argument.
-
-    Returns:
-        The call; None if there is none. Of several missing arguments, the earliest such call.
-    """
-    found = (_uninformed_call(episode, scenario, missing) for missing in scenario.missing if is_known_argument(missing))
-    return min((call for call in found if call is not None), key=lambda event: event.turn, default=None)
-
-
-def _uninformed_call(episode: Episode, scenario: Scenario, missing: Missing) -> ToolEvent | None:
-    using = (event for event in episode.tool_events if _uses_value(event, missing))
-    first = min(using, key=lambda event: event.turn, default=None)
-    if first is None or any(text_has_value(text, missing.value) for text in texts_before(episode, scenario, first.turn)):
-        return None
-    # Calls of one turn were written before any of them was answered. A graph that interrupts itself has its answer before it goes on, and where
-    # its model is not seen the turn does not tell.
-    earlier = episode.events[: episode.events.index(first)]
-    answered = (event for event in earlier if isinstance(event, HumanEvent) and event.by == "interrupt")
-    before = (*(event for event in episode.events if event.turn < first.turn), *answered)
-    known = any(reveals(event, missing) if isinstance(event, HumanEvent) else _tells(event, missing) for event in before)
-    return None if known else first
 
 
 def texts_before(episode: Episode, scenario: Scenario, turn: int) -> Iterator[str]:
@@ -158,11 +108,6 @@ def texts_before(episode: Episode, scenario: Scenario, turn: int) -> Iterator[st
     for message in (message for one in user_turns[: last + 1] for message in one.messages):
         yield message["content"]
         yield from (json.dumps(call.get("arguments", {}), ensure_ascii=False) for call in message.get("tool_calls", ()))
-
-
-def _uses_value(event: ToolEvent, missing: Missing) -> bool:
-    anywhere = isinstance(missing.value, str)
-    return any((anywhere or name == missing.name) and same_value(missing.value, value) for name, value in parts_of("", event.arguments))
 
 
 def parts_of(name: str, value: Any) -> Iterator[tuple[str, Any]]:
@@ -180,10 +125,6 @@ def text_has_value(text: str, value: Any) -> bool:
     """Return whether a text contains a value, or every text and number of a list."""
     leaves = [part for _, part in parts_of("", value) if isinstance(part, str | int | float)]
     return bool(leaves) and all(mentions(text, leaf) for leaf in leaves)
-
-
-def _tells(event: ToolEvent, missing: Missing) -> bool:
-    return shows(event, missing.value) and (missing.other is None or not shows(event, missing.other))
 
 
 def shows(event: ToolEvent, value: Any) -> bool:

@@ -26,7 +26,6 @@ from talm_sim.tasks.talm.blockers import ask_f1_figure
 from talm_sim.tasks.talm.groups import QUICK, draw_sample
 from talm_sim.tasks.talm.guesses import find_guesses
 from talm_sim.tasks.talm.outcomes import GUESSED, OUTCOMES, expected_outcomes
-from talm_sim.tasks.talm.reactions import find_uninformed_call
 from talm_sim.tasks.talm.recovered import NOTHING_REMOVED, knowledge_notes
 from talm_sim.tasks.talm.rows import PerfectPairs
 from talm_sim.types import AwarenessKind, Episode, Line, Missing, Outcome, Row, Scenario, Section, Summary, ToolSpec
@@ -39,10 +38,7 @@ if TYPE_CHECKING:
 def page_sections(episode: Episode, scenario: Scenario) -> Iterator[Section]:
     """Return the parts this task adds to the page, below the query."""
     if scenario.missing:
-        section = missing_section(*scenario.missing, more=_help_line)
-        call = find_uninformed_call(episode, scenario)
-        said = f"called without knowing: {call.name} in turn {call.turn + 1}, before anybody or anything had said the value" if call else ""
-        yield section.model_copy(update={"lines": (*section.lines, (Line(text=said, style="bad"),))}) if said else section
+        yield missing_section(*scenario.missing, more=_help_line)
     elif scenario.source.unchanged:
         yield Section(title="Missing", lines=((Line(text=f"{NOTHING_REMOVED}: it has all of {scenario.source.base}"),),))
     if episode.awareness:
