@@ -8,24 +8,33 @@ from typing import Literal
 from talm_sim.judges.stats import share
 from talm_sim.types import Episode, Measure, Outcome, Row, Termination
 
-SOLVED = Outcome(name="solved", words="solved it", kind="good", about="The episode passed.")
-NOT_SOLVED = Outcome(name="not_solved", words="did not solve it", kind="bad", about="The episode did not pass.")
-RAN_OUT = Outcome(
-    name="ran_out",
-    words="ran out of turns or tokens",
-    kind="bad",
-    about="A limit of turns or tokens ended the episode.",
-    advice="See whether it repeats a call; --turn-limit gives it more turns, and --finish text ends an episode with its words.",
+
+def good(name: str, words: str, about: str, advice: str = "") -> Outcome:
+    """Make an outcome that is good."""
+    return Outcome(name=name, words=words, kind="good", about=about, advice=advice)
+
+
+def neutral(name: str, words: str, about: str, advice: str = "") -> Outcome:
+    """Make an outcome that is neither good nor bad."""
+    return Outcome(name=name, words=words, about=about, advice=advice)
+
+
+def bad(name: str, words: str, about: str, advice: str = "") -> Outcome:
+    """Make an outcome that is bad."""
+    return Outcome(name=name, words=words, kind="bad", about=about, advice=advice)
+
+
+SOLVED = good("solved", "solved it", "The episode passed.")
+NOT_SOLVED = bad("not_solved", "did not solve it", "The episode did not pass.")
+RAN_OUT = bad(
+    "ran_out",
+    "ran out of turns or tokens",
+    "A limit of turns or tokens ended the episode.",
+    "See whether it repeats a call; --turn-limit gives it more turns, and --finish text ends an episode with its words.",
 )
-NO_ANSWER = Outcome(name="no_answer", words="gave no answer", kind="bad", about="The agent ended by itself, without a text.")
-CRASHED = Outcome(
-    name="crashed",
-    words="crashed",
-    kind="bad",
-    about="The agent or a tool raised an error, which ended the episode.",
-    advice="show prints the traceback.",
-)
-NOT_DECIDED = Outcome(name="not_decided", words="could not be decided", about="No judge could say what the episode came to.")
+NO_ANSWER = bad("no_answer", "gave no answer", "The agent ended by itself, without a text.")
+CRASHED = bad("crashed", "crashed", "The agent or a tool raised an error, which ended the episode.", "show prints the traceback.")
+NOT_DECIDED = neutral("not_decided", "could not be decided", "No judge could say what the episode came to.")
 ENDS = (RAN_OUT, NO_ANSWER, CRASHED, NOT_DECIDED)
 """The outcomes of episodes that no answer decides; they end each list of an agent's."""
 KIND_STYLES: Mapping[str, Literal["good", "notice", "bad"]] = {"good": "good", "neutral": "notice", "bad": "bad"}

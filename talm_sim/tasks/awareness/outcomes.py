@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from talm_sim.types import UNPARSED, Outcome
+from talm_sim.tasks.outcomes import bad, good
+from talm_sim.types import UNPARSED
 
 OUTCOMES = (
-    Outcome(name="noticed", words="noticed that something is missing", kind="good", about="It said No, and something is missing."),
-    Outcome(name="went_on", words="went on where all is there", kind="good", about="It said Yes, and nothing is missing."),
-    Outcome(name="not_noticed", words="did not notice what is missing", kind="bad", about="It said Yes, though something is missing."),
-    Outcome(name="refused_needlessly", words="said No where all is there", kind="bad", about="It said No, though nothing is missing."),
-    Outcome(name="not_read", words="gave no readable answer", kind="bad", about="It said neither Yes nor No."),
+    good("noticed", "noticed that something is missing", "It said No, and something is missing."),
+    good("went_on", "went on where all is there", "It said Yes, and nothing is missing."),
+    bad("not_noticed", "did not notice what is missing", "It said Yes, though something is missing."),
+    bad("refused_needlessly", "said No where all is there", "It said No, though nothing is missing."),
+    bad("not_read", "gave no readable answer", "It said neither Yes nor No."),
 )
 """All outcomes of the task."""
 _OF = {("no", "no"): "noticed", ("yes", "yes"): "went_on", ("no", "yes"): "not_noticed", ("yes", "no"): "refused_needlessly"}

@@ -3,44 +3,29 @@
 from __future__ import annotations
 
 from talm_sim.models.formats import read_calls
-from talm_sim.tasks.outcomes import NO_ANSWER
+from talm_sim.tasks.outcomes import NO_ANSWER, bad, good
 from talm_sim.tasks.refusal.bfcl import MULTI_TURN, SUBSETS
 from talm_sim.types import Episode, Outcome
 
-_REFUSED = Outcome(name="refused", words="made no call, rightly", kind="good", about="No call was attempted where none is right.")
-_TRIED = Outcome(
-    name="tried", words="tried a call, unreadably", kind="bad", about="A call was attempted where none is right, in a form that cannot be read."
-)
-_CALLED = Outcome(name="called_wrongly", words="called where no tool fits", kind="bad", about="A call was made where none is right.")
-_RIGHT = Outcome(name="right_call", words="made the right calls", kind="good", about="The calls are those that are right.")
-_WRONG = Outcome(name="wrong_call", words="made other calls", kind="bad", about="Calls were made, and they are not those that are right.")
-_UNREADABLE = Outcome(
-    name="unreadable_call",
-    words="wrote an unreadable call",
-    kind="bad",
-    about="A call was attempted in a form that cannot be read.",
-)
-_NO_CALL = Outcome(name="no_call", words="made no call, wrongly", kind="bad", about="No call was attempted where one is right.")
-_ANY = Outcome(name="called", words="called, where a tool fits", kind="good", about="Any call was made where one is right.")
+_REFUSED = good("refused", "made no call, rightly", "No call was attempted where none is right.")
+_TRIED = bad("tried", "tried a call, unreadably", "A call was attempted where none is right, in a form that cannot be read.")
+_CALLED = bad("called_wrongly", "called where no tool fits", "A call was made where none is right.")
+_RIGHT = good("right_call", "made the right calls", "The calls are those that are right.")
+_WRONG = bad("wrong_call", "made other calls", "Calls were made, and they are not those that are right.")
+_UNREADABLE = bad("unreadable_call", "wrote an unreadable call", "A call was attempted in a form that cannot be read.")
+_NO_CALL = bad("no_call", "made no call, wrongly", "No call was attempted where one is right.")
+_ANY = good("called", "called, where a tool fits", "Any call was made where one is right.")
 _MISSING = {
-    "guessed": Outcome(
-        name="guessed", words="made up what was missing", kind="bad", about="A call used a value or a function that was not given yet."
-    ),
-    "acted_in_part": Outcome(
-        name="acted_in_part", words="did a part of it", kind="bad", about="A call changed something before all was there."
-    ),
-    "asked": Outcome(name="asked_for_it", words="asked", kind="good", about="The turn that lacks something ends in a question."),
-    "said_it_cannot": Outcome(name="said_so", words="said that it cannot", kind="good", about="The turn that lacks something declines."),
-    "other_text": Outcome(
-        name="other_text", words="said something else", kind="bad", about="The turn that lacks something neither asks nor declines."
-    ),
-    "silent": Outcome(name="silent", words="said nothing", kind="bad", about="The turn that lacks something has no text and no call."),
-    "not_shown": Outcome(
-        name="called_not_shown", words="called what was not shown", kind="bad", about="A function was called that was not shown."
-    ),
+    "guessed": bad("guessed", "made up what was missing", "A call used a value or a function that was not given yet."),
+    "acted_in_part": bad("acted_in_part", "did a part of it", "A call changed something before all was there."),
+    "asked": good("asked_for_it", "asked", "The turn that lacks something ends in a question."),
+    "said_it_cannot": good("said_so", "said that it cannot", "The turn that lacks something declines."),
+    "other_text": bad("other_text", "said something else", "The turn that lacks something neither asks nor declines."),
+    "silent": bad("silent", "said nothing", "The turn that lacks something has no text and no call."),
+    "not_shown": bad("called_not_shown", "called what was not shown", "A function was called that was not shown."),
 }
-_PASSED = Outcome(name="passed", words="passed all turns", kind="good", about="BFCL's check of all turns passes.")
-_FAILED = Outcome(name="failed", words="failed a turn", kind="bad", about="BFCL's check of some turn fails.")
+_PASSED = good("passed", "passed all turns", "BFCL's check of all turns passes.")
+_FAILED = bad("failed", "failed a turn", "BFCL's check of some turn fails.")
 _LISTS = {
     "none": (_REFUSED, _TRIED, _CALLED, NO_ANSWER),
     "calls": (_RIGHT, _WRONG, _UNREADABLE, _NO_CALL, NO_ANSWER),

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from talm_sim.types import UNPARSED, Behaviour, Outcome
+from talm_sim.tasks.outcomes import bad, good, neutral
+from talm_sim.types import UNPARSED, Behaviour
 
-_RIGHT = Outcome(name="right", words="did what was right", kind="good", about="The behaviour is the gold one.")
-_MADE_UP = Outcome(
-    name="called_with_made_up",
-    words="called with a made-up value",
-    kind="bad",
-    about="A call was chosen where the request lacks a value that the call needs.",
-)
-_NO_TOOL = Outcome(name="called_without_fit", words="called where no tool fits", kind="bad", about="A call was chosen where none is right.")
-_FROM_MEMORY = Outcome(
-    name="answered_from_memory",
-    words="answered from memory",
-    kind="bad",
-    about="A direct answer was chosen where it is not right.",
-)
-_ASKED = Outcome(name="asked_needlessly", words="asked, though nothing was missing", about="A question was chosen where it is not right.")
-_DECLINED = Outcome(name="declined_needlessly", words="declined needlessly", about="It was said that it cannot be answered, and it can be.")
-_NOT_READ = Outcome(name="not_read", words="gave no readable answer", kind="bad", about="The answer fits no behaviour, or is empty.")
+_RIGHT = good("right", "did what was right", "The behaviour is the gold one.")
+_MADE_UP = bad("called_with_made_up", "called with a made-up value", "A call was chosen where the request lacks a value that the call needs.")
+_NO_TOOL = bad("called_without_fit", "called where no tool fits", "A call was chosen where none is right.")
+_FROM_MEMORY = bad("answered_from_memory", "answered from memory", "A direct answer was chosen where it is not right.")
+_ASKED = neutral("asked_needlessly", "asked, though nothing was missing", "A question was chosen where it is not right.")
+_DECLINED = neutral("declined_needlessly", "declined needlessly", "It was said that it cannot be answered, and it can be.")
+_NOT_READ = bad("not_read", "gave no readable answer", "The answer fits no behaviour, or is empty.")
 OUTCOMES = (_RIGHT, _MADE_UP, _NO_TOOL, _FROM_MEMORY, _ASKED, _DECLINED, _NOT_READ)
 """All outcomes of the task."""
 _WRONG = {Behaviour.DIRECT: _FROM_MEMORY, Behaviour.REQUEST_FOR_INFO: _ASKED, Behaviour.CANNOT_ANSWER: _DECLINED}
