@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from operator import attrgetter
+from operator import attrgetter, mul, sub, xor
 from typing import Any, NamedTuple
 
 from talm_sim.comparison.compared_rows import Side
@@ -255,15 +255,13 @@ def _difference_of_figures(pairs: Sequence[Pair], figure: Figure, seed: int, kno
     own = sum(len(pair.first) for pair in pairs)
     places: dict[str, int] = {}
     base = [places.setdefault(row.base, len(places)) for row in rows]
-    value = figure(rows)
+    value, first = figure(rows), [*[1] * own, *[0] * (len(rows) - own)]
 
+    # Thousands of draws over all rows: each step is one of the interpreter's own loops.
     def difference(times: Sequence[int], swapped: Sequence[int] | None = None) -> float | None:
-        drawn = [times[place] for place in base]
-        if swapped is None:
-            here = [*drawn[:own], *[0] * (len(rows) - own)]
-        else:
-            here = [number * (swapped[place] ^ (index < own)) for index, (number, place) in enumerate(zip(drawn, base, strict=True))]
-        before, after = value(here), value([number - one for number, one in zip(drawn, here, strict=True)])
+        drawn = [*map(times.__getitem__, base)]
+        here = [*map(mul, drawn, first if swapped is None else map(xor, map(swapped.__getitem__, base), first))]
+        before, after = value(here), value([*map(sub, drawn, here)])
         return None if before is None or after is None else after - before
 
     once = [1] * len(places)
