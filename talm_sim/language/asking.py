@@ -42,7 +42,8 @@ _GIVE = (
 )
 _FACT = "(?:your|the|a|an|which|what|where|when|who|whom|whose|how|whether|at|in|on|for|by|of|about|any)"
 _NOT_A_FACT = (
-    r"(?! (?:to (?!know|have|ask|confirm|get)|not\b|no\b|a moment|more time|some time|(?:this|that|it|these|them) (?:to|for|so"
+    r"(?! (?:to (?!(?:know|have|ask|confirm|get)\b(?! \d))|you to (?!"
+    rf"{_SOFT}{_GIVE})|not\b|no\b|a moment|more time|some time|(?:this|that|it|these|them) (?:to|for|so"
     r"|because|before|in order)\b))"
     "(?! [^.]*, which (?:is|are|was|were|equals))"
 )
@@ -149,7 +150,7 @@ _WH = _compile_alternatives(
     r"(?:which|what|when|where|who|whom|whose|how (?:many|much|long|far|often|old|would|should|do|big|large|soon|early|late))\b"
 )
 _IDLE = _compile_alternatives(
-    "who (?:knows|cares|wouldn't|doesn't|could|needs)|why not|why (?:don't|doesn't) (?:you|we)|(?:how|what) about|what if|did you know",
+    "how do you do\\b|what (?:more|else) (?:can|could) (?:you|i|we|one|anybody|anyone) (?:ask|want|wish)|who (?:knows|cares|wouldn't|doesn't|could|needs)|why not|why (?:don't|doesn't) (?:you|we)|(?:how|what) about|what if|did you know",
     "have you (?:ever|tried|considered|thought)|can you (?:believe|imagine|guess)|guess (?:what|who|which|how)|(?:what|how) could (?:be|go)",
     "isn't (?:it|that|this)|aren't (?:they|we)|(?:wouldn't|don't) you (?:think|agree|say|love)|(?<!.)(?:are you )?ready\\b",
     "(?:could|can|would|will) you (?:please )?(?:try again later|wait|come back|check back|contact|call)",
