@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
+from talm_sim.language.answer_words import SENTENCE, compile_words
 from talm_sim.language.asking import asking_sentences
 from talm_sim.language.facts.names import normalize
 from talm_sim.language.facts.topics import topics_of
@@ -13,19 +13,15 @@ from talm_sim.language.question_words import stem
 from talm_sim.models.parsing import split_reasoning
 from talm_sim.types import Fact
 
-_SENTENCE = re.compile(r"(?<=[.!?])[\"')\]*]*\s+|\n+|;\s")
-_WHAT = re.compile(
+_WHAT = compile_words(
     r"\b(?:tools?|services?|servers?|api|endpoint|look-?ups?|search|database|system|source|data|results?|record|function|call"
     r"|request failed|connection)\b",
-    re.IGNORECASE,
 )
-_PREFERS = re.compile(
-    r"\b(?:first|initial(?:ly)?|earlier|originally|wrong(?:ly)?|incorrect(?:ly)?|mistaken(?:ly)?|trust|corrected|actually"
-    r"|rechecked|re-checked)\b"
-    r"|\bsecond (?:try|call|answer|reading|attempt)\b",
-    re.IGNORECASE,
+_PREFERS = compile_words(
+    r"\b(?:first|initial(?:ly)?|earlier|originally|wrong(?:ly)?|incorrect(?:ly)?|mistaken(?:ly)?|trust|corrected|actually|rechecked"
+    r"|re-checked|second (?:try|call|answer|reading|attempt))\b"
 )
-_AGAIN = re.compile(r"\b(?:again|retry|re-try|once more|another|instead|proceed|go on|continue)\b", re.IGNORECASE)
+_AGAIN = compile_words(r"\b(?:again|retry|re-try|once more|another|instead|proceed|go on|continue)\b")
 
 
 def tells(answer: str, lacking: Sequence[Fact], tools: Sequence[str], others: Sequence[str] = ()) -> bool:
@@ -57,7 +53,7 @@ def _names(lacking: Sequence[Fact], tools: Sequence[str]) -> set[str]:
 
 
 def _sentences(answer: str) -> Iterator[str]:
-    yield from filter(None, map(str.strip, _SENTENCE.split(split_reasoning(answer)[0])))
+    yield from filter(None, map(str.strip, SENTENCE.split(split_reasoning(answer)[0])))
 
 
 def _stems(words: Sequence[str]) -> set[str]:

@@ -23,7 +23,8 @@ _ENGLISH = frozenset(
     re.findall(
         r"\w+",
         "the of and to you your which what for is are can could would please this that with have it not when where who how "
-        "does if my we there from need know like tell let but by should shall anything something else thanks sorry here has been",
+        "does if my we there from need know like tell let but by should shall anything something else thanks sorry here has been missing"
+        " provide",
     )
 )
 """Frequent words that few other languages share."""
@@ -42,8 +43,7 @@ _GIVE = (
 )
 _FACT = "(?:your|the|a|an|which|what|where|when|who|whom|whose|how|whether|at|in|on|for|by|of|about|any)"
 _NOT_A_FACT = (
-    r"(?! (?:to (?!(?:know|have|ask|confirm|get)\b(?! \d))|you to (?!"
-    rf"{_SOFT}{_GIVE})|not\b|no\b|a moment|more time|some time|(?:this|that|it|these|them) (?:to|for|so"
+    r"(?! (?:to (?!know|have|ask|confirm|get)|not\b|no\b|a moment|more time|some time|(?:this|that|it|these|them) (?:to|for|so"
     r"|because|before|in order)\b))"
     "(?! [^.]*, which (?:is|are|was|were|equals))"
 )
@@ -74,13 +74,13 @@ _REQUEST = _compile_alternatives(
     rf"(?:(?<=[,;:\u2013\u2014-] )|(?:then|just|simply|so|and|or|first) |(?<!.))(?:(?:{_ME}) (?!if\b|and\b)\S"
     r"|(?:reply|respond|answer) (?:with|yes|no)\b|(?:reply|type|say|enter) [\"\u201c]|(?:choose|pick|select) (?:one|a number|from"
     r"|between)\b)",
-    r"(?<!.)(?:(?:then|so|first|also|or|and),? )?(?:specify|clarify|confirm|provide) \S",
+    r"(?<!.)(?:(?:then|so|first|also|or|and),? )?(?:(?:specify|clarify|confirm|provide) \S"
+    r"|(?:paste|upload|attach|share|send|post) (?:it|them|(?:the|your) \w+) (?:here|over|again|below)\b)",
 )
 """Phrases that ask without being a question."""
 _REQUEST_HINT = _compile_alternatives(
     "please|kindly|you|your|need|require|wonder|would|let|tell|give|send|show|reply|respond|answer|choose|pick|select|missing|info"
-    "|type|say|enter"
-    "|specify|clarify|confirm|provide|details|waiting|await"
+    "|type|say|enter|paste|upload|attach|share|post|specify|clarify|confirm|provide|details|waiting|await"
 )
 """Words, one of which is in every request: most sentences have none, and are skipped at once."""
 _ELSEWHERE = _compile_alternatives(
@@ -150,7 +150,7 @@ _WH = _compile_alternatives(
     r"(?:which|what|when|where|who|whom|whose|how (?:many|much|long|far|often|old|would|should|do|big|large|soon|early|late))\b"
 )
 _IDLE = _compile_alternatives(
-    "how do you do\\b|what (?:more|else) (?:can|could) (?:you|i|we|one|anybody|anyone) (?:ask|want|wish)|who (?:knows|cares|wouldn't|doesn't|could|needs)|why not|why (?:don't|doesn't) (?:you|we)|(?:how|what) about|what if|did you know",
+    "who (?:knows|cares|wouldn't|doesn't|could|needs)|why not|why (?:don't|doesn't) (?:you|we)|(?:how|what) about|what if|did you know",
     "have you (?:ever|tried|considered|thought)|can you (?:believe|imagine|guess)|guess (?:what|who|which|how)|(?:what|how) could (?:be|go)",
     "isn't (?:it|that|this)|aren't (?:they|we)|(?:wouldn't|don't) you (?:think|agree|say|love)|(?<!.)(?:are you )?ready\\b",
     "(?:could|can|would|will) you (?:please )?(?:try again later|wait|come back|check back|contact|call)",

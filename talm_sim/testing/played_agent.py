@@ -289,8 +289,8 @@ class Played:
                 return f"the answer holds what is wrong, though {_names(emptied)} found nothing; {self._labels.why(episode)}"
             if labels and labels <= {FaultLabel.RECOVERED, FaultLabel.TOLD, FaultLabel.ASKED}:
                 return ""
-            empty = emptied_calls_left(episode)
-            if not empty or read_final_answer(episode.answer).admits_nothing or self._ask_judge(self._noticed, episode, empty):
+            empty, said = emptied_calls_left(episode), read_final_answer(episode.answer)
+            if not empty or said.nothing or said.admits_failure or self._ask_judge(self._noticed, episode, empty):
                 return ""
             return f"the answer does not say that {_names(empty)} found nothing"
 

@@ -215,4 +215,5 @@ def test_words_that_tell_of_nothing_and_words_that_do_not() -> None:
         "If you don't know the code, see the page.",
         "I have no doubt that it is Ramadan.",
     )
-    assert [one for one in (*telling, *others) if read_final_answer(one).admits_nothing is not (one in telling)] == []
+    read = {one: read_final_answer(one) for one in (*telling, *others)}
+    assert [one for one, said in read.items() if (said.nothing or said.admits_failure) is not (one in telling)] == []

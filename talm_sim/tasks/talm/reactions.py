@@ -96,7 +96,7 @@ def behaviour_after_fault(episode: Episode) -> dict[str, bool]:
     ended = episode.answered and bool(episode.answer.strip()) and not recovered
     # A result that was only damaged is told of by saying that nothing was found, too.
     said = read_final_answer(episode.answer)
-    told = ended and (said.admits_nothing if any(event.ok for event in faults) else said.admits_failure)
+    told = ended and (said.admits_failure or (said.nothing and any(event.ok for event in faults)))
     return {"retried": retried, "recovered": recovered, "told": told, "went_on": ended and not told}
 
 

@@ -1,17 +1,14 @@
 """Find what a text says at the end of the turn that lacks something: by its wording, in English.
 
-`read_final_answer` is asked first. What it does not look for is here, so that the figures of other tasks do not depend on it:
-
-- a question without its mark, and a request that is put as an order or a condition ("Send it over and I'll go on");
-- a statement of what the request lacks and nothing else, which asks for it;
-- an offer to do something else, which looks like a question.
+`read_final_answer` is asked first. Only here, a question without its mark asks, a request that is put as an order or a condition ("Send it
+over and I'll go on"), and a statement of what the request lacks; an offer to do something else asks nothing.
 """
 
 from __future__ import annotations
 
-import re
 from enum import StrEnum
 
+from talm_sim.language.answer_words import compile_words
 from talm_sim.language.final_answer import Kind, claims_success, read_final_answer
 
 
@@ -23,19 +20,14 @@ class Said(StrEnum):
     OTHER_TEXT = "other_text"
 
 
-def _compile(*patterns: str) -> re.Pattern[str]:
-    """Compile alternatives; `'` matches both apostrophes, and `]*` only so much that the work grows with the length of the text alone."""
-    return re.compile("|".join(patterns).replace("'", "['\u2019]").replace("]*", "]{0,200}"), re.IGNORECASE)
-
-
 _FROM_START = r"(?:^|(?<=[.!?\n]))[^.!?\n]*"
-_OFFER = _compile(
+_OFFER = compile_words(
     _FROM_START + r"(?<!\bor )\b(?:something|anything) (?:\w+ ){0,3}?(?:else|different|other|instead)\b[^.!?\n]*\?",
     _FROM_START + r"\b(?:any|some|an)(?: ?other|thing) (?:task|request|thing|help|you(?:'d| would|'ll| will)? (?:like|need|want))\b[^.!?\n]*\?",
     _FROM_START + r"\bhow else\b[^.!?\n]*\b(?:help|assist|be of)\b[^.!?\n]*\?",
 )
 """Questions that offer something else, and say nothing of what was asked for."""
-_MORE = _compile(_FROM_START + r"\b(?:would you like|do you want)\b[^.!?\n]*\?")
+_MORE = compile_words(_FROM_START + r"\b(?:would you like|do you want)\b[^.!?\n]*\?")
 """Questions that offer more, once something was done."""
 _GIVE = (
     r"(?:tell|give|send|add|share|provide|name|pass|drop|write|state|enter|specify|type|reply|answer|point|hand|supply|grant|show"
@@ -45,7 +37,7 @@ _WHEN = r"(?:once|when|as soon as|after|until|unless|if|before)"
 _FACT = r"(?:the|your|an?|that|its?|this|these|those|what|which|where|who|whose|how|more|some)\b"
 _MAY = r"(?:i|we)(?:'ll|'d| will| would| can| could)"
 _KNOW = rf"(?:i|we)(?:'ve| have)? (?:have|got|get|know|receive|learn|hear) (?:back )?{_FACT}"
-_ASKS = _compile(
+_ASKS = compile_words(
     rf"(?:^|[.!?:;,)\u2014\n-]\s*|\b(?:just|simply|or|so) ){_GIVE}\b[^.!?\n]{{0,80}}?"
     r"(?:\band|\bthen|\bso(?: that)?|,) (?:i|we)(?:'ll| will| can)\b",
     rf"\b(?:please|kindly) (?:\w+ )?(?:{_GIVE}|fill|complete|clarify|confirm|pick|choose|check)\b",
@@ -57,12 +49,12 @@ _ASKS = _compile(
     r"\b(?:waiting|wait) (?:on|for)\b[^.!?\n]*\b(?:from you|your)\b|\bawait(?:ing)? your\b",
 )
 """Requests that have no question mark, beside those that are known."""
-_QUESTION = _compile(
+_QUESTION = compile_words(
     r"(?:^|[.!:;,\n]\s*)(?:and |but |so |ok(?:ay)?,? |sure,? )?(?:to|for|from|at|in|on|by|with)? ?(?:which|what|where|when|who|whom|whose|how)"
     r"(?: \w+){0,3}? (?:should|shall|would|do|does|did|is|are|was|can|could|will|may|must) (?:i|we|you|it|this|that|they|the|your|my|be)\b"
     r"[^.!?\n]*[^.!?\n:,;]$",
     r"(?:^|[.!\n]\s*)(?:\w+, )?(?:to |for |from |at |in )?(?:which|what|whose)(?: \w+){1,5}$",
-    r"\b(?:should|shall|do|did) (?:i|we|you) (?:use|take|pick|choose|mean|go with|prefer)\b(?:[^.!?\n]|\.\w)* or\b(?:[^.!?\n]|\.\w)*\?",
+    r"\b(?:(?:should|shall) (?:i|we)|(?:do|did) you (?:use|take|pick|choose|mean|go with|prefer))\b(?:[^.!?\n]|\.\w)* or\b(?:[^.!?\n]|\.\w)*\?",
 )
 """A question at the end of a text, without its mark; a choice between two things, be one of them "the other"."""
 
@@ -75,7 +67,7 @@ def read_said(text: str) -> Said:
     >>> str(read_said("I couldn't find it at first, but now it's been moved."))
     'other_text'
     """
-    text = _OFFER.sub(" ", text.replace("`", "").replace("**", ""))
+    text = _OFFER.sub(" ", text.replace("`", "").replace("**", "").replace("\u2019", "'"))
     done = claims_success(text)
     text = (_MORE.sub(" ", text) if done else text).strip()
     said = read_final_answer(text)
