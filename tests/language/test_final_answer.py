@@ -13,7 +13,7 @@ from talm_sim.language.final_answer import Kind, claims_success, read_final_answ
 from tests.growth import check_growth
 
 LABELLED = Path(__file__).parent / "final_answer"
-LEAST_KAPPA, LEAST_DECLINES = 0.85, 22
+LEAST_KAPPA = 0.85
 
 
 def rows(name: str) -> list[tuple[str, str]]:
@@ -25,9 +25,10 @@ def declines_or_reports(kind: str) -> str:
     return "declines" if kind == Kind.REPORTS else kind
 
 
-def test_a_message_does_what_its_label_says(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("name", ["answers", "answers_2"])
+def test_a_message_does_what_its_label_says(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Declining and reporting count as one: often either would do."""
-    read = [(label, read_final_answer(text).kind.value, text) for label, text in rows("answers")]
+    read = [(label, read_final_answer(text).kind.value, text) for label, text in rows(name)]
     pairs = [(declines_or_reports(label), declines_or_reports(kind)) for label, kind, _ in read]
     left, right = Counter(label for label, _ in pairs), Counter(kind for _, kind in pairs)
     chance = sum(left[label] * right[label] for label in left) / len(pairs) ** 2
@@ -40,9 +41,10 @@ def test_a_message_does_what_its_label_says(capsys: pytest.CaptureFixture[str]) 
     assert kappa >= LEAST_KAPPA, missed
 
 
-def test_declining_is_seen() -> None:
-    missed = [text for _, text in rows("declines") if not read_final_answer(text).declines]
-    assert len(rows("declines")) - len(missed) >= LEAST_DECLINES, missed
+@pytest.mark.parametrize(("name", "least"), [("declines", 22), ("declines_2", 19)])
+def test_declining_is_seen(name: str, least: int) -> None:
+    missed = [text for _, text in rows(name) if not read_final_answer(text).declines]
+    assert len(rows(name)) - len(missed) >= least, missed
 
 
 @pytest.mark.parametrize(
