@@ -114,14 +114,12 @@ async def _make(trying: Trying, shared: Shared, file: Path) -> None:
     called = await call_tools(tools, times=CALLS, writing=trying.writing, arguments=trying.arguments, only=only)
     drafted = await draft_tools(called, writing=trying.writing)
     made = sorted((one.draft for one in drafted if one.draft and one.groups), key=lambda draft: -len(draft.scenarios))
-    said = [f"left out: {one.trial.tool}: {one.why}" for one in drafted if one.why]
-    if len(made) > trying.limit:
-        said.append(f"{trying.limit} of {count(len(made), 'tool')} tried; more: --limit {len(made)}")
-    fill_in = _offer_arguments(trying, drafted)
-    for line in [*said, fill_in] if made and fill_in else said:
-        click.echo(one_line(line), err=True)
+    left, fill_in = [f"{one.trial.tool}: {one.why}" for one in drafted if one.why], _offer_arguments(trying, drafted)
     if not made:
-        raise PrerequisiteError(f"no scenarios could be made for these tools. {fill_in or suggest_fix(drafted)}")
+        raise PrerequisiteError(f"no scenarios could be made: {one_line(left[0] if left else 'no tools')}. {fill_in or suggest_fix(drafted)}")
+    more = [f"{trying.limit} of {count(len(made), 'tool')} tried; more: --limit {len(made)}"] if len(made) > trying.limit else []
+    for line in (*(f"left out: {one}" for one in left), *more, *filter(None, [fill_in])):
+        click.echo(one_line(line), err=True)
     _write(file, "".join(f"{as_json(short_form(scenario))}\n" for draft in made[: trying.limit] for scenario in draft.scenarios))
 
 
@@ -162,7 +160,8 @@ def _steps(trying: Trying, situations: Sequence[Situation], failing: str) -> Ite
     """Yield what to look at, and how to repeat it."""
     for situation, row in worst(situations, 2 if trying.agent else 1):
         yield _step("look at", line_to_copy("talm-sim", "show", f"{short_name(situation.run.path)}:{row.episode}"))
-        yield _step("", one_line(situation.evidence(row), WIDTH - 11))
+        if trying.agent:
+            yield _step("", one_line(situation.evidence(row), WIDTH - 11))
     if failing:
         yield _step("fails", failing)
     if not trying.agent:

@@ -85,7 +85,7 @@ class Situation:
         """Return why a bad outcome does not make the agent fail; empty if it does, or is none."""
         if row.outcome == CRASHED.name and self.fault:
             return "crashed under a fault"
-        return "passed on a fault that nothing shows" if row.outcome == "passed_on" and self.silent else ""
+        return "a fault that nothing shows" if row.outcome == "passed_on" and self.silent else ""
 
     def failing(self, row: Row) -> str:
         """Return why a row makes the agent fail; empty if it does not."""
@@ -117,11 +117,10 @@ def matrix_lines(blocks: Sequence[tuple[str, Sequence[Situation]]]) -> Iterator[
         for one in situations:
             yield tuple(_line(one, heads, first, gap))
     never = [head for head in (*_GOOD, *_BAD) if head not in heads]
-    if never:
-        yield (Line(text=f"  never: {', '.join(never)}", style="faint"),)
     excuses = dict.fromkeys(why for one in every for row in one.rows if (why := one.excused(row)))
-    if excuses:
-        yield (Line(text=f"  * not counted against the agent: {', '.join(excuses)}", style="notice"),)
+    below = [*([f"never: {', '.join(never)}"] if never else []), *([f"* not counted: {', '.join(excuses)}"] if excuses else [])]
+    for line in ["; ".join(below)] if len("; ".join(below)) <= WIDTH - 2 else below:
+        yield (Line(text=f"  {line}", style="faint"),)
 
 
 def _line(one: Situation, heads: Sequence[str], first: int, gap: int) -> Iterator[Line]:
