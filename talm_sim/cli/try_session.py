@@ -34,10 +34,7 @@ from talm_sim.types import Line
 
 FAULTS = ("http-500", "http-404", "timeout:seconds=.5", "empty-result", "malformed-body", "off-by-one")
 """The faults, one run each."""
-_EXAMPLES = {
-    "talm_sim.examples:careful": "asks for what is missing, says what failed",
-    "talm_sim.examples:careless": "makes values up, hides failures",
-}
+_EXAMPLES = ("talm_sim.examples:careful", "talm_sim.examples:careless")
 _SCENARIOS, _TESTS, _ARGUMENTS = "scenarios.jsonl", "test_agent.py", "arguments.json"
 _GROUPS = {"whole": ("perfect",), "a fact missing": ("underspecified",), "a tool hidden": ("replaceable", "non-replaceable")}
 _OF_BUILT_IN = ("get_place_population", "get_safe_cooking_temperature", "get_target_heart_rates")
@@ -61,7 +58,7 @@ class Trying:
     @property
     def agents(self) -> Sequence[str]:
         """The agents that are tried: the examples, if none is named."""
-        return [self.agent] if self.agent else [*_EXAMPLES]
+        return [self.agent] if self.agent else _EXAMPLES
 
     def options(self) -> dict[str, Any]:
         """Return the options of all runs that are not the defaults."""
@@ -152,7 +149,7 @@ async def _play(trying: Trying, agent: str, shared: Shared, file: Path, contact:
 
 def _title(trying: Trying, agent: str, first: Situation) -> str:
     control = f", control {trying.model}: a script, no language model" if trying.model.startswith("sim/") else ""
-    what = f"{agent.partition(':')[2]}, a script: {_EXAMPLES[agent]}" if agent in _EXAMPLES else f"agent {agent}{control}"
+    what = f"{agent.partition(':')[2]}, a script" if agent in _EXAMPLES else f"agent {agent}{control}"
     return f"{short_name(first.run.path)}: {what}"
 
 

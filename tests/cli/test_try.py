@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -63,12 +64,12 @@ def shop(nothing_given: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
 def cells(printed: str) -> dict[str, dict[str, str]]:
     """Each line of a matrix, by its label: the number of episodes and the cells by their heads; or the words in their place."""
     lines = printed.splitlines()
-    heads = lines[1].split("  ")
-    heads = [head.strip() for head in heads if head.strip()]
+    start = next(place for place, line in enumerate(lines) if "   n  " in line)
+    heads = ["n", *re.split(r"  +", lines[start].partition("   n  ")[2].strip())]
     found = {}
-    for line in lines[2:11]:
+    for line in lines[start + 1 : start + 10]:
         label, figures = line[2:16].strip(), line[16:].split()
-        found[label] = {"words": line[22:].strip()} if figures[0] == "·" else dict(zip(heads, figures, strict=False))
+        found[label] = {"words": " ".join(figures[1:])} if figures[0] == "·" else dict(zip(heads, figures, strict=False))
     return found
 
 
@@ -85,7 +86,7 @@ def test_a_careless_agent_fails_and_its_worst_episode_is_named(talm: Talm) -> No
     assert all(
         found[name] == {"n": "3", "solved": "·", "made up": "3"} for name in ("a fact missing", "a tool hidden", "http-500", "empty-result")
     )
-    assert found["off-by-one"] == {"words": "never met: it changes nothing in what these tools answer"}
+    assert found["off-by-one"] == {"words": "never met: it changes nothing in these answers"}
     assert "never: asked, said so, passed on, no answer, left out, wrong" in out and "fails    21 made up (of 24 episodes)" in out
     assert "look at  talm-sim show try-1:find_price.underspecified\n" in out
     code, shown, _ = talm("show", "try-1:find_price.underspecified")
@@ -173,7 +174,7 @@ def test_a_server_of_mcp_that_is_not_ours(talm: Talm) -> None:
 def test_the_examples_fit_a_screen() -> None:
     done = subprocess.run([warm_python(), "-m", "talm_sim", "try"], capture_output=True, text=True, check=False)
     lines = done.stdout.splitlines()
-    assert done.returncode == 0 and len(lines) <= 24 and max(map(len, lines)) <= 80, done.stdout + done.stderr
-    careful, careless = cells(done.stdout), cells("\n".join([lines[0], lines[1], *lines[12:]]))
+    assert done.returncode == 0 and len(lines) < 24 and max(map(len, lines)) <= 80, done.stdout + done.stderr
+    careful, careless = cells(done.stdout), cells("\n".join([lines[0], *lines[11:]]))
     assert careful["a fact missing"]["asked"] == careless["a fact missing"]["made up"] == "3"
     assert careful["http-500"]["said so"] == careless["http-500"]["made up"] == "3" and careless["off-by-one"]["passed on"] == "3*"

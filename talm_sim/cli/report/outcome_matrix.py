@@ -27,6 +27,7 @@ _BAD = {
     "wrong": "wrong_answer asked_not_solved declined_needlessly",
 }
 """Heads of columns, the worst first, to the outcomes that each counts."""
+_SHORT = 26
 COLUMN_OF = {outcome: head for head, outcomes in {**_GOOD, **_BAD}.items() for outcome in outcomes.split()}
 """Each outcome of an agent, to the head of its column."""
 
@@ -69,8 +70,8 @@ class Situation:
             return f"{unmet} never met it" if unmet else ""
         logs = [log for one in self._episodes.values() for event in one.tool_events for log in event.perturbations]
         if any(log.withheld for log in logs):
-            return "never met: these tools may change data (add --writing)"
-        return "never met: " + ("it changes nothing in what these tools answer" if logs else "the agent did not call the tool")
+            return "never met: tools may change data (--writing)"
+        return "never met: " + ("it changes nothing in these answers" if logs else "the agent did not call the tool")
 
     @property
     def silent(self) -> bool:
@@ -108,12 +109,17 @@ def matrix_lines(blocks: Sequence[tuple[str, Sequence[Situation]]]) -> Iterator[
     """
     every = [one for _, situations in blocks for one in situations]
     heads = [head for head in (*_GOOD, *_BAD) if any(one.counted(head) for one in every)]
-    first = max(len(one.label) for one in every) + 2
+    labels, longest = max(len(one.label) for one in every) + 2, max(len(title) for title, _ in blocks)
+    together = longest <= _SHORT  # then the heads stand behind the first title: two matrices fit a screen
+    first = max(labels, longest) if together else labels
     gap = 2 if first + 4 + sum(len(head) + 2 for head in heads) <= WIDTH else 1
     for place, (title, situations) in enumerate(blocks):
-        yield (Line(text=one_line(title, WIDTH), style="strong"),)
+        titled = Line(text=one_line(title, WIDTH), style="strong")
+        headed = Line(text=f"{'n':>4}" + "".join(f"{head:>{len(head) + gap}}" for head in heads), style="faint")
+        if place or not together:
+            yield (titled,)
         if not place:
-            yield (Line(text=f"{'':{first}}{'n':>4}" + "".join(f"{head:>{len(head) + gap}}" for head in heads), style="faint"),)
+            yield Line(text=f"{title if together else '':{first}}", style="strong"), headed
         for one in situations:
             yield tuple(_line(one, heads, first, gap))
     never = [head for head in (*_GOOD, *_BAD) if head not in heads]
