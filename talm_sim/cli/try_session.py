@@ -137,6 +137,9 @@ async def _play(trying: Trying, agent: str, shared: Shared, file: Path, contact:
     name = f"try-{next(number for number in range(1, len(taken) + 2) if str(number) not in taken)}"
     more = {"agent": agent, "human": "simulated", "scenarios": file, "run_dir": trying.run_dir, "command": command_line(), **trying.options()}
     there = {one.group for one in known_scenarios(find_task("talm"), "all", file)}
+    if load_agent(agent).built_in:
+        there -= {*_GROUPS["a tool hidden"]}
+        click.echo(f"no tool is hidden from {agent}: a compiled graph keeps its tools; name the function (tools) -> graph.", err=True)
     split = ",".join(group for groups in _GROUPS.values() for group in groups if group in there)
     run = await run_with(shared, contact, run_id=name, split=split, **more)
     found = [Situation(label, run, groups) for label, groups in _GROUPS.items()]

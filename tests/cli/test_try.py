@@ -27,6 +27,10 @@ SERVER = Path(sys.prefix) / "server" / "bin" / "mcp-server-time"
 CAREFUL, CARELESS = "talm_sim.examples:careful", "talm_sim.examples:careless"
 ASKER = ("--agent", "shop:agent", "--model", "sim/asker", "--writing")
 DIES = '''
+import shop
+from langchain_core.tools import tool
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode
 from talm_sim.examples import careful
 
 def act(messages, tools):
@@ -41,6 +45,10 @@ def idle(messages, tools):
     if "chair" in messages[-1].text:
         raise ValueError("a chair")
     return "I cannot look that up."
+
+made = StateGraph(MessagesState).add_node("think", lambda state: {"messages": [("ai", "I cannot.")]})
+made.add_node("tools", ToolNode([tool(shop.find_price)]))
+graph = made.add_edge(START, "think").compile()
 '''
 LOAN = '''
 def loan(card: str) -> dict:
@@ -128,6 +136,13 @@ def test_a_crash_counts_only_without_a_fault(talm: Talm) -> None:
     code, out, err = talm("try", "--agent", "dies:idle", "--tools-from", "shop:tools", "--writing", "--limit", "1")
     assert code == 1 and "1 of 3 tools tried; more: --limit 3" in err and "fails    2 crashed" in out
     assert cells(out)["http-500"] == {"words": "never met: the agent did not call the tool"}
+
+    code, out, err = talm("try", "--agent", "dies:graph", "--tools-from", "shop:tools", "--writing", "--limit", "1")
+    assert (
+        code == 0
+        and "no tool is hidden from dies:graph" in err
+        and cells(out)["a tool hidden"] == {"words": "not tried: there is no such scenario"}
+    )
 
 
 def test_arguments_to_fill_in_where_the_made_up_ones_do_not_work(talm: Talm) -> None:

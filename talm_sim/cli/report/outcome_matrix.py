@@ -64,7 +64,7 @@ class Situation:
         if left := [row.not_scored for row in self.rows if not row.scored]:
             return f"not scored: {len(left)}, {left[0]}"
         if not self._episodes:
-            return "not tried: no such scenario could be made"
+            return "not tried: there is no such scenario"
         if self.rows:
             unmet = len(self._episodes) - len(self.rows)
             return f"{unmet} never met it" if unmet else ""
