@@ -9,6 +9,7 @@ From the lowest layer up:
 - `table_details.py` prints what is below the rows
 - `result_table.py` prints the table, `markdown.py` writes it in Markdown
 - `comparison.py` prints a comparison, `people_agreement.py` how far people agree, `power_table.py` what a run can tell apart
+- `outcome_matrix.py` lays out what an agent came to in each situation
 - `transcript.py` prints one episode, `junit.py` writes episodes as JUnit XML
 - `report_files.py` writes files
 """
