@@ -15,9 +15,9 @@ from talm_sim.tools_env.perturbations import PERTURBATIONS
 from talm_sim.types import Episode, Line, Row
 
 _GOOD = {
-    "solved": "solved solved_after_asking got_it_from_person got_it_otherwise right_from_memory fault_recovered fault_handled",
-    "asked": "asked_for_it asked_for_part asked_else asked_in_vain asked_anyway fault_asked",
-    "said so": "declined_or_said_so said_so fault_told fault_declined",
+    "solved": "solved solved_after_asking got_it_from_person got_it_otherwise right_from_memory recovered_from_fault handled_fault",
+    "asked": "asked_for_it asked_for_part asked_else asked_in_vain asked_anyway asked_about_failure",
+    "said so": "declined_or_said_so said_so told_failure declined_after_fault",
 }
 _BAD = {
     "made up": "guessed made_up right_unread",
