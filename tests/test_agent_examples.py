@@ -36,7 +36,7 @@ def test_a_react_agent_solves_what_its_model_can(tmp_path: Path) -> None:
     (summary,) = stored.summary()
     rates = {measure.name: measure.value for measure in summary.measures}
     table = {"pass_rate": 1.0, "awareness": None, "unexpected": None, "skip": None, "interaction": 1.0}
-    lacking = {"guessed": 0.0, "called_without_knowing": 0.0, "asked": 1.0, "asked_in_words": 0.0, "declined": 0.0, "went_ahead": 0.0}
+    lacking = {"asked": 1.0, "asked_in_words": 0.0, "declined": 0.0, "went_ahead": 0.0}
     blockers = {"ask_f1": 1.0, "question_precision": 1.0, "blocker_recall": 1.0, "coverage_before_answer": 1.0}
     asking = {"asked_again": 0.0, "asked_given": 0.0}
     assert rates == table | lacking | blockers | asking

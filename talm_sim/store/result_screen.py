@@ -89,7 +89,7 @@ def _made_by(run: StoredRun, named: str) -> str:
 def _bars(summary: Summary) -> _Lines:
     """Yield a bar for each outcome that occurred, and a line with those that did not."""
     measures = summary.measures_in("outcome")
-    yield (Line(text=f"{'':{_WORDS + _BAR + 2}}episodes share  95 % int.", style="faint"),)
+    yield (Line(text=f"{'':{_WORDS + _BAR + 2}}episodes share 95 % int.", style="faint"),)
     for one in measures:
         if one.k:
             yield _bar(one)
@@ -111,7 +111,7 @@ def _bar(one: Measure) -> tuple[Line, ...]:
 
 
 def _figures(one: Measure) -> str:
-    return f"{one.k or 0:>7,}  {decimal(one.value):>4}   {interval(one):>8}"
+    return f"{one.k or 0:>7,}  {decimal(one.value):>4}  {interval(one):>8}"
 
 
 def _controls(run: StoredRun, summary: Summary) -> _Lines:

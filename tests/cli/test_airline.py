@@ -103,6 +103,7 @@ def play(agent: str, scenarios: str, capsys: pytest.CaptureFixture[str]) -> tupl
     """The data of the `underspecified` group, and the table."""
     words = ["run", *SOURCE, "--scenarios", scenarios, "--scenario", "cancel_booking.underspecified", "--agent", f"airline:{agent}"]
     assert main([*words, "--human", "simulated", "--run-id", agent]) == 0
+    assert main(["report", agent, "--all"]) == 0
     table = capsys.readouterr().out
     assert main(["report", agent, "--json"]) == 0
     return next(one for one in json.loads(capsys.readouterr().out) if one["group"] == "underspecified"), table

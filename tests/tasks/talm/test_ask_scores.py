@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from talm_sim import run
 from talm_sim.tasks.talm.ask_scores import AskScores, ask_scores, needs_help, total_ask_scores
-from talm_sim.tasks.talm.reactions import find_uninformed_call
+from talm_sim.tasks.talm.guesses import find_guesses
 from talm_sim.tasks.talm.task import page_sections
 from talm_sim.types import Episode, Event, GoldCall, HumanEvent, Missing, MissingKind, ModelTurn, Scenario, Termination, ToolEvent, Turn
 from tests.tables import labelled
@@ -91,7 +91,7 @@ def person(answer: str, turn: int = 0, **more: Any) -> HumanEvent:
 
 def unknowing(*events: Event, of: Scenario | None = None) -> bool:
     episode = Episode(id="s", scenario_id="s", group="underspecified", model="m", human="none", events=events, termination=Termination.ANSWERED)
-    return find_uninformed_call(episode, of or lacking_value()) is not None
+    return bool(find_guesses(episode, of or lacking_value(), {}))
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_what_the_user_says_only_later_is_not_known_yet(number: int, unknown: bo
     turns = tuple(ModelTurn(user_turn=one) for one in (0, number))
     ended = {"scenario_id": "s", "group": "underspecified", "model": "m", "human": "none", "termination": Termination.ANSWERED}
     episode = Episode(id="s", model_turns=turns, events=(call(1, reference="QX7K2P"),), **ended)
-    assert (find_uninformed_call(episode, lacking) is not None) is unknown
+    assert bool(find_guesses(episode, lacking, {})) is unknown
 
 
 @labelled
