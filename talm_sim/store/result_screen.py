@@ -68,7 +68,8 @@ def screen_text(run: StoredRun, named: str) -> str:
 def _title(run: StoredRun, summaries: Sequence[Summary]) -> str:
     config = run.config
     control = "control: " if config.model.startswith("sim/") else ""
-    size = f"{sum(one.total for one in summaries):,} episodes"
+    number = sum(one.total for one in summaries)
+    size = f"{number:,} episode{'' if number == 1 else 's'}"
     whole = f"{control}{config.model_and_adapter}: {run.job.task.name}, {config.split}, {size}"
     return textwrap.shorten(whole, WIDTH, placeholder=" ...")
 

@@ -206,13 +206,16 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, list[st
     for name in NAMES[::3]:
         lost = episode(scenario(name, "perfect"), **failed)
         config: dict[str, Any] = {"model": "agent/a", "agent": name, "tools": "live", "tools_from": (f"x=python:{name}",)}
-        path = store(place, "r", [scenario(name, "perfect"), scenario("b", "perfect")], [lost], **config).path.rename(place / name)
-        with contextlib.redirect_stderr(io.StringIO()) as said, contextlib.redirect_stdout(io.StringIO()):
+        known = [scenario(one, "perfect") for one in (name, "b", "c")]
+        path = store(place, "r", known, [lost, episode(known[2])], **config).path.rename(place / name)
+        with contextlib.redirect_stderr(io.StringIO()) as said, contextlib.redirect_stdout(said):
             assert main(["judge", str(path)]) == 1
+            assert main(["report", str(path)]) == 0
         again = ["resume", str(path), "--agent", name, "--tools-from", f"x=python:{name}"]
         judge = ["judge", str(path), "--judge-model", "PROVIDER/NAME"]
         lines = [line[line.index("talm-sim ") :] for line in said.getvalue().splitlines() if "talm-sim " in line]
-        found += zip(lines, [again, again, ["show", f"{path}:{name}"], ["report", str(path)], judge], strict=True)
+        screen = [["show", f"{path}:{name}"], ["report", str(path), "--all"]]
+        found += zip(lines, [*screen, again, again, *screen, judge], strict=True)
     return found
 
 

@@ -170,7 +170,6 @@ def test_a_question_in_words_that_was_answered_counts_too() -> None:
         "asked": True,
         "asked_in_words": False,
         "declined": False,
-        "called_without_knowing": False,
         "went_ahead": False,
     }
 
