@@ -34,9 +34,10 @@ def run(agent: Any, tmp_path: Path, **options: Any) -> talm_sim.StoredRun:
 def test_a_react_agent_solves_what_its_model_can(tmp_path: Path) -> None:
     stored = run(module("react_agent").build, tmp_path, model="sim/asker")
     (summary,) = stored.summary()
-    rates = {measure.name: measure.value for measure in summary.measures}
+    rates = {measure.name: measure.value for measure in summary.measures if measure.place != "outcome"}
+    assert [one.name for one in summary.measures_in("outcome") if one.k] == ["asked_for_it"]
     table = {"pass_rate": 1.0, "awareness": None, "unexpected": None, "skip": None, "interaction": 1.0}
-    lacking = {"guessed": 0.0, "called_without_knowing": 0.0, "asked": 1.0, "asked_in_words": 0.0, "declined": 0.0, "went_ahead": 0.0}
+    lacking = {"asked": 1.0, "asked_in_words": 0.0, "declined": 0.0, "went_ahead": 0.0}
     blockers = {"ask_f1": 1.0, "question_precision": 1.0, "blocker_recall": 1.0, "coverage_before_answer": 1.0}
     asking = {"asked_again": 0.0, "asked_given": 0.0}
     assert rates == table | lacking | blockers | asking
@@ -131,7 +132,8 @@ def test_an_agent_at_the_command_line(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "--agent would change from 'plain_function:act'" in capsys.readouterr().err
     assert main(["resume", "r", "--agent", "plain_function:act", "--display", "plain"]) == 0
     out = capsys.readouterr().out
-    assert "agent/plain_function:act, Ask-and-Help (terminal human)" in out and "model: none seen; tools: live service" in out
+    assert "agent/plain_function:act: talm" in out and "Ask-and-Help (terminal human)" in out and main(["report", "r", "--all"]) == 0
+    assert "model: none seen; tools: live service" in capsys.readouterr().out
     assert main(["run", "--agent", "plain_function:act", "--model", "openai/gpt-4o"]) == 2
     assert "takes no model; leave out --model" in capsys.readouterr().err
     assert main(["run", "--agent", "nowhere:act"]) == 2

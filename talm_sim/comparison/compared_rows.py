@@ -31,6 +31,8 @@ WEIGHTS = "digest of the weights"
 """Name of a setting that only a run with an adapter has."""
 _SELECTING = frozenset({"task", "split", "subset", "bfcl", "scenario", "category", "scenarios", "limit", "shard"})
 """Options that say which scenarios are run: what that comes to is in the rows."""
+_NEWER = ("tools_from", "no_awareness")
+"""Options that runs and baselines of earlier versions lack: unset, they are the same as absent."""
 _NOT_SCORING = frozenset({"judge", "judge_model", "paired_run"})
 """Scoring options that the judges' digests tell, or that only name a run."""
 _TOOK = "what it took"
@@ -284,8 +286,9 @@ def _judged_groups(stored: StoredRun) -> dict[str, tuple[str, ...]]:
 def _settings(stored: StoredRun) -> dict[str, Any]:
     job = stored.job
     options = {name: value for name, value in job.values(Scope.GENERATION).items() if name not in _SELECTING}
-    if "tools_from" in options and not options["tools_from"]:
-        del options["tools_from"]
+    for name in _NEWER:
+        if name in options and not options[name]:
+            del options[name]
     digests = stored.manifest.weights
     if "adapter" in digests:
         named = job.config.model_options

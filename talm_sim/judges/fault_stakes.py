@@ -11,7 +11,6 @@ from talm_sim.common.json_values import leaves, read_json, same_value, value_at
 from talm_sim.errors import PrerequisiteError
 from talm_sim.judges.reference import is_gold_call
 from talm_sim.language.leaks import mentions
-from talm_sim.tools_env.perturbations import PERTURBATIONS, PerturbationSpec
 from talm_sim.types import Episode, Fact, Facts, HumanEvent, MissingKind, PerturbationLog, Scenario, ToolEvent
 
 _MOST_LEAVES = 200
@@ -134,12 +133,16 @@ def _of_tools(scenario: Scenario, required: Sequence[Fact], log: PerturbationLog
 
 
 def _tools_of(log: PerturbationLog, scenario: Scenario) -> tuple[str, ...]:
+    from talm_sim.tools_env.perturbations import PerturbationSpec  # not at the top: outcomes are named where nothing is injected
+
     named = PerturbationSpec.parse(log.name).options.get("tool", "")
     hidden = (one.name for one in scenario.missing if one.kind is MissingKind.TOOL)
     return (named,) if named else tuple(dict.fromkeys((*scenario.tools, *hidden)))
 
 
 def _family(log: PerturbationLog) -> str:
+    from talm_sim.tools_env.perturbations import PERTURBATIONS
+
     name = log.name.partition(":")[0]
     try:
         return PERTURBATIONS.get(name).family if name in PERTURBATIONS else "tools"

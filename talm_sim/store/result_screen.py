@@ -68,7 +68,8 @@ def screen_text(run: StoredRun, named: str) -> str:
 def _title(run: StoredRun, summaries: Sequence[Summary]) -> str:
     config = run.config
     control = "control: " if config.model.startswith("sim/") else ""
-    size = f"{sum(one.total for one in summaries):,} episodes"
+    number = sum(one.total for one in summaries)
+    size = f"{number:,} episode{'' if number == 1 else 's'}"
     whole = f"{control}{config.model_and_adapter}: {run.job.task.name}, {config.split}, {size}"
     return textwrap.shorten(whole, WIDTH, placeholder=" ...")
 
@@ -89,7 +90,7 @@ def _made_by(run: StoredRun, named: str) -> str:
 def _bars(summary: Summary) -> _Lines:
     """Yield a bar for each outcome that occurred, and a line with those that did not."""
     measures = summary.measures_in("outcome")
-    yield (Line(text=f"{'':{_WORDS + _BAR + 2}}episodes share  95 % int.", style="faint"),)
+    yield (Line(text=f"{'':{_WORDS + _BAR + 2}}episodes share 95 % int.", style="faint"),)
     for one in measures:
         if one.k:
             yield _bar(one)
@@ -111,7 +112,7 @@ def _bar(one: Measure) -> tuple[Line, ...]:
 
 
 def _figures(one: Measure) -> str:
-    return f"{one.k or 0:>7,}  {decimal(one.value):>4}   {interval(one):>8}"
+    return f"{one.k or 0:>7,}  {decimal(one.value):>4}  {interval(one):>8}"
 
 
 def _controls(run: StoredRun, summary: Summary) -> _Lines:

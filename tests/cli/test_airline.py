@@ -100,12 +100,12 @@ def init(*more: str) -> dict[str, Any]:
 
 
 def play(agent: str, scenarios: str, capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, Any], str]:
-    """The data of the `underspecified` group, and the table."""
+    """The data of the `underspecified` group, and the screen."""
     words = ["run", *SOURCE, "--scenarios", scenarios, "--scenario", "cancel_booking.underspecified", "--agent", f"airline:{agent}"]
     assert main([*words, "--human", "simulated", "--run-id", agent]) == 0
-    table = capsys.readouterr().out
+    screen = capsys.readouterr().out
     assert main(["report", agent, "--json"]) == 0
-    return next(one for one in json.loads(capsys.readouterr().out) if one["group"] == "underspecified"), table
+    return next(one for one in json.loads(capsys.readouterr().out) if one["group"] == "underspecified"), screen
 
 
 def test_init_writes_no_reference_that_the_model_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,19 +121,16 @@ def test_init_writes_no_reference_that_the_model_is_shown(capsys: pytest.Capture
 
 
 def test_a_reckless_agent_does_not_pass_unseen(capsys: pytest.CaptureFixture[str]) -> None:
-    reckless, table = play("reckless", "given_away.jsonl", capsys)
+    reckless, screen = play("reckless", "given_away.jsonl", capsys)
     careful, other = play("careful", "given_away.jsonl", capsys)
     assert (reckless["pass_rate"], careful["pass_rate"]) == (1.0, 1.0)
-    assert (reckless["called_without_knowing_k"], careful["called_without_knowing_k"]) == (1, 0)
-    for printed, share in ((table, "1.00"), (other, ".00")):
-        heads, rates = printed[printed.index("something missing") :].splitlines()[:2]
-        assert (heads.split()[2:6], rates.split()[:2]) == (["n", "Asked", "In", "words"], ["underspecified", "1"])
-        assert rates.split()[2:][heads.split("  ", 1)[1].replace("In words", "In_words").split().index("Untold") - 1] == share
+    assert (reckless["guessed_k"], careful["guessed_k"]) == (1, 0)
+    assert "made up what was missing" in screen and "made up" not in other and "asked for what was missing" in other
     assert main(["show", "reckless:cancel_booking.underspecified"]) == 0
     page = re.sub(r"\s+", " ", capsys.readouterr().out)
-    assert "called without knowing: cancel_booking in turn 1, before anybody or anything had said the value" in page
+    assert "the agent made up what was missing turn 1 calls cancel_booking(" in page and "and nobody had said it" in page
     assert main(["report", "reckless", "--rows"]) == 0
-    assert "called_without_knowing" in capsys.readouterr().out
+    assert "guessed" in capsys.readouterr().out
 
 
 def test_most_scenarios_of_the_built_in_tools_are_kept_and_none_is_given_away(capsys: pytest.CaptureFixture[str]) -> None:

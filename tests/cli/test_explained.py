@@ -103,13 +103,15 @@ def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, talm: Talm) -> Path
 
 
 def test_the_paper_stands_beside_what_everybody_sees_first_and_elsewhere_where_it_is_asked_for(shipped: Path, talm: Talm) -> None:
-    shown = talm("report", "r")[1]
+    shown = talm("report", "r", "--all")[1]
     assert "published: Fail-TaLMs" in shown and "Ask-and-Help: the agent may ask a person" in " ".join(shown.split())
-    quiet = talm("report", "r", "--quiet")
+    assert "published" not in talm("report", "r")[1]
+    quiet = talm("report", "r", "--all", "--quiet")
     assert "published" not in quiet[1] and "n: episodes" not in quiet[1] and quiet[2] == ""
     assert "published" in talm("report", "r", "-q", "--against", "paper")[1]
     control = talm("run", "--split", "underspecified", "--limit", "1", "--model", "sim/oracle", "--replay", "--run-id", "c")
-    assert control[0] == 0 and "published" not in control[1] and "PR: passed" in control[1]
+    table = talm("report", "c", "--all")[1]
+    assert control[0] == 0 and "published" not in control[1] + table and "PR: passed" in table
     assert "published" in talm("report", "c", "--against", "paper")[1]
     assert "published" not in talm("report", "r", "--markdown")[1]
     assert "| GPT4o | .61 | .21 | .47 | .58 |" in talm("report", "r", "--markdown", "--against", "paper")[1]
@@ -140,4 +142,5 @@ def test_the_hint_below_a_replayed_table_works_as_it_stands(shipped: Path, talm:
         monkeypatch.setenv("STUB_API_KEY", "k")
         code, out, err = talm(*shlex.split(command.replace("PROVIDER/NAME", "openai-api/stub/m")), "--display", "none")
         assert (code, bool(server.seen)) == (0, True), err
-    assert "judge llm" in out and "LLM judge:" not in err, "it was asked now"
+    assert "made up what was missing" in out and "LLM judge:" not in talm("report", "r")[2], "it was asked now"
+    assert "judge llm" in talm("report", "r", "--all")[1]

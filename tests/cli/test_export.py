@@ -51,9 +51,10 @@ def test_the_shipped_recordings_are_unpacked_into_cassettes(tmp_path: Path, talm
     assert json.loads(some.read_text(encoding="utf-8"))["interactions"]
     code, table, _ = talm(
         *("run", "--replay", "--cassettes", str(target), "--split", "perfect", "--limit", "2"),
-        *("--run-dir", str(tmp_path / "runs"), "--display", "none"),
+        *("--run-dir", str(tmp_path / "runs"), "--display", "none", "--run-id", "r"),
     )
-    assert code == 0 and "model: replayed recording; tools: replayed recording" in table
+    assert code == 0 and "a replayed recording" in table
+    assert "model: replayed recording; tools: replayed recording" in talm("report", str(tmp_path / "runs" / "r"), "--all")[1]
 
 
 def test_a_run_is_written_by_the_exporter_of_its_task(tmp_path: Path, talm: Talm) -> None:

@@ -23,7 +23,7 @@ from tests.runs.stored import store
 
 
 def test_report_prints_rates_over_intervals_and_says_what_they_are(stored: Path, talm: Talm) -> None:
-    code, out, err = talm("report", "a-run")
+    code, out, err = talm("report", "a-run", "--all")
     assert (code, err) == (0, "\nLLM judge:   talm-sim judge a-run --judge-model PROVIDER/NAME --live\n")
     lines = out.splitlines()
     assert max(map(len, lines)) <= 80
@@ -49,7 +49,7 @@ def test_report_prints_rates_over_intervals_and_says_what_they_are(stored: Path,
 
 
 def test_several_runs_share_what_is_said_of_all(stored: Path, talm: Talm) -> None:
-    out = talm("report", "a-run", "a-run")[1]
+    out = talm("report", "a-run", "a-run", "--all")[1]
     first, rest = out.split("asking, by blocker")
     for table in (first, *rest.split("something missing")):
         assert table.count("Ask-and-Help (recorded human)") == 2
@@ -206,13 +206,16 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, list[st
     for name in NAMES[::3]:
         lost = episode(scenario(name, "perfect"), **failed)
         config: dict[str, Any] = {"model": "agent/a", "agent": name, "tools": "live", "tools_from": (f"x=python:{name}",)}
-        path = store(place, "r", [scenario(name, "perfect"), scenario("b", "perfect")], [lost], **config).path.rename(place / name)
-        with contextlib.redirect_stderr(io.StringIO()) as said, contextlib.redirect_stdout(io.StringIO()):
+        known = [scenario(one, "perfect") for one in (name, "b", "c")]
+        path = store(place, "r", known, [lost, episode(known[2])], **config).path.rename(place / name)
+        with contextlib.redirect_stderr(io.StringIO()) as said, contextlib.redirect_stdout(said):
             assert main(["judge", str(path)]) == 1
+            assert main(["report", str(path)]) == 0
         again = ["resume", str(path), "--agent", name, "--tools-from", f"x=python:{name}"]
         judge = ["judge", str(path), "--judge-model", "PROVIDER/NAME"]
         lines = [line[line.index("talm-sim ") :] for line in said.getvalue().splitlines() if "talm-sim " in line]
-        found += zip(lines, [again, again, ["show", f"{path}:{name}"], ["report", str(path)], judge], strict=True)
+        screen = [["show", f"{path}:{name}"], ["report", str(path), "--all"]]
+        found += zip(lines, [*screen, again, again, *screen, judge], strict=True)
     return found
 
 
@@ -225,9 +228,10 @@ def test_every_line_that_is_printed_for_copying_can_be_pasted(shell: str, printe
 
 def test_a_name_with_control_characters_is_printed_in_no_line_to_copy(stored: Path, talm: Talm) -> None:
     stored.rename(stored.parent / "a\x1b[2J;touch PWNED\nb")
-    _, _, err = talm("judge", "latest")
-    assert "show an episode: no command to copy, because a name in it contains control characters\n" in err
-    assert "talm-sim" not in err and "PWNED" not in err
+    _, out, err = talm("judge", "latest")
+    for what in ("see one episode ", "every table     "):
+        assert f"  {what} no command to copy, because a name in it contains control characters\n" in out
+    assert "talm-sim" not in err + out.replace("talm-sim explain", "") and "\x1b" not in out + err
 
 
 def test_where_no_published_row_is_about_the_scenarios_it_is_said(talm: Talm, tmp_path: Path) -> None:
@@ -243,5 +247,5 @@ def test_where_no_published_row_is_about_the_scenarios_it_is_said(talm: Talm, tm
 
 def test_where_explanations_wait_for_a_judge_it_is_said(talm: Talm, tmp_path: Path) -> None:
     run(RunConfig(task="awareness", protocol="explanation", model="sim/oracle", limit="1", run_dir=tmp_path), run_id="e")
-    out = " ".join(talm("report", "e", "--run-dir", str(tmp_path))[1].split())
+    out = " ".join(talm("report", "e", "--all", "--run-dir", str(tmp_path))[1].split())
     assert "are judged by a model: add --judge-model PROVIDER/NAME" in out

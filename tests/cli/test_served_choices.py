@@ -46,8 +46,9 @@ def test_a_scored_run_is_recorded_and_replayed_without_its_server(
     run = ("run", "--task", "when2call", "--scenarios", str(rows), "--model", MODEL, "--cassettes", str(tmp_path / "c"), "--run-dir")
     with loopback(*answers(scenario())) as server:
         monkeypatch.setenv("MY_SERVER_BASE_URL", f"{server.url}/v1")
-        code, table, told = talm(*run, str(tmp_path / "live"), "--run-id", "r", "--record")
+        code, _, told = talm(*run, str(tmp_path / "live"), "--run-id", "r", "--record")
         assert (code, len(server.seen)) == (0, 4), told
+    table = talm("report", str(tmp_path / "live" / "r"), "--all")[1]
     assert "template: default" in table and "-M tokenizer=DIR" in " ".join(table.split())
     monkeypatch.delenv("MY_SERVER_BASE_URL")
     code, _, told = talm(*run, str(tmp_path / "played"), "--run-id", "r", "--replay")
@@ -91,7 +92,8 @@ def test_published_choices_on_the_wire(
     run = ("run", "--task", "when2call", "--scenarios", str(rows), "--model", MODEL, "--run-dir", str(tmp_path), "--mode", "judge")
     with loopback(chat_answer("Where?")) as server:
         monkeypatch.setenv("MY_SERVER_BASE_URL", f"{server.url}/v1")
-        code, table, told = talm(*run, "--choices", "published", *given)
+        code, _, told = talm(*run, "--choices", "published", "--run-id", "r", *given)
     assert code == 0, told
+    table = talm("report", str(tmp_path / "r"), "--all")[1]
     assert [one.body.get("temperature") for one in server.seen] == [sent]
     assert f"choices published: a judge model sees the first call only; {'temperature ' if given else ''}{said}" in " ".join(table.split())

@@ -52,8 +52,8 @@ def test_a_run_with_a_network_says_so_at_its_start_and_in_its_table(talm: Talm, 
     source = ["--tools-from", f"fail-talms:{folder},network=on"]
     code, out, err = talm("run", "--scenarios", str(scenarios), *source, "--trust", "--model", "sim/oracle", "--live", "--run-id", "r")
     note = "network=on: the sandboxed code of numbers can reach the network"
-    assert code == 0 and note in err and note in " ".join(out.split())
-    assert note in " ".join(talm("report", "r")[1].split())
+    assert code == 0 and note in err
+    assert note in " ".join(talm("report", "r", "--all")[1].split())
     plain = ["--tools-from", f"fail-talms:{folder}"]
     _, out, err = talm("run", "--scenarios", str(scenarios), *plain, "--trust", "--model", "sim/oracle", "--live", "--run-id", "p")
     assert "network=on" not in out + err

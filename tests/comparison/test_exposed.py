@@ -8,6 +8,7 @@ import pytest
 import talm_sim
 from talm_sim.cli.report.comparison import comparison_lines
 from talm_sim.comparison.compare import SELECTED, Comparison
+from talm_sim.comparison.compared_rows import OUTCOMES
 from talm_sim.store.stored_run import StoredRun
 
 SEEN = "a fault was seen"
@@ -35,7 +36,7 @@ def _texts(comparison: Comparison) -> str:
 def test_all_pairs_come_first_and_then_those_in_which_both_met_a_fault(runs: dict[str, StoredRun]) -> None:
     found = talm_sim.compare(runs["low"], runs["high"])
     titles = list(dict.fromkeys(one.measure.under for one in found.differences))
-    assert titles[0] == "" and SELECTED.format(SEEN) in titles
+    assert titles[:2] == [OUTCOMES, ""] and SELECTED.format(SEEN) in titles
     met = [{row.scenario for row in runs[name].rows() if "fault_told" in row.values} for name in ("low", "high")]
     assert met[0] <= met[1], "the faults of a lower p are among those of a higher one"
     assert found.selected == {SEEN: len(met[0] & met[1])} and found.pairs == 8

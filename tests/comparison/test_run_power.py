@@ -75,7 +75,7 @@ async def test_a_strangers_task_has_what_several_epochs_say(tmp_path: Path) -> N
 @pytest.mark.usefixtures("coins")
 async def test_one_epoch_has_the_tasks_measures_alone(tmp_path: Path) -> None:
     stored = await tossed(tmp_path, [(True,), (False,)])
-    assert [one.name for one in stored.summary()[0].measures] == ["heads", "tails"] and stored.summary()[0].notes == ()
+    assert [one.name for one in stored.summary()[0].measures] == ["solved", "not_solved", "heads", "tails"] and stored.summary()[0].notes == ()
 
 
 @pytest.mark.usefixtures("coins")

@@ -25,7 +25,7 @@ _ROW = re.compile(r"^\| (?P<head>[^|]+) \| (?P<names>`[^|]+) \| (?P<about>.+) \|
 @click.argument("word", shell_complete=completer_for("explained"))
 @plugin_option
 def command(word: str) -> int:
-    """Explain an outcome, a measure, a control, a split or a fault, in a few lines."""
+    """Explain an outcome, a measure, a control, a split or a fault."""
     found = [lines for name, lines in _entries() if _plain(word) in {_plain(one) for one in name}]
     if not found:
         known = sorted({one for name, _ in _entries() for one in name})

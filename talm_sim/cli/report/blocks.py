@@ -51,6 +51,7 @@ def block_of(stored: StoredRun, *, against: str | None = None, on_screen: bool =
     label = job.task.label(stored)
     title = title_of(stored)
     alerts = [*_lacking_verdicts(stored), *_perturbation_notes(stored), *_person_notes(stored), *_unexecuted_notes(stored)]
+    took = [*filter(None, [total_usage(stored, prices).line()])]
     notes = [
         _traffic(stored),
         *job.task.notes(summaries, stored),
@@ -60,7 +61,7 @@ def block_of(stored: StoredRun, *, against: str | None = None, on_screen: bool =
         *alerts,
         *_judge_notes(stored),
         *_group_notes(summaries),
-        *filter(None, [total_usage(stored, prices).line()]),
+        *took,
         *(f"{name}: {text}" for name, text in stored.manifest.notes.items()),
     ]
     terms = {term: meaning for term, meaning in job.task.terms.items() if term in label}
@@ -68,6 +69,7 @@ def block_of(stored: StoredRun, *, against: str | None = None, on_screen: bool =
     paper = beside.rows((summary.group for summary in summaries if summary.n), job.config.model) if beside else None
     if against == "paper" and not (paper and paper.rows):
         notes.append("against paper: no published row is about these scenarios and settings")
+    alerts += took if prices is not None else []  # whoever gives prices asks what it cost
     return Block(title, summaries, notes, alerts, control, terms, (paper,) if paper else ())
 
 

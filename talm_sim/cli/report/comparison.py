@@ -106,7 +106,7 @@ def _rows(one: Difference) -> Iterator[Text]:
     """Yield a measure's figures, below its name where that is long."""
     head = one.measure.head
     if cell_len(head) > _NAME - 4:
-        yield Text(f"    {head}")
+        yield from map(Text, wrap(head, _TEXT, "    ", "      "))
         head = ""
     line = Text(("    " + fit_line(head, _NAME - 4) + _cells(_figures(one))).rstrip())
     if one.verdict:

@@ -22,9 +22,10 @@ def print_screens(runs: Sequence[StoredRun], blocks: Sequence[Block]) -> None:
     """Print the screen of each run on standard output, one below the other, each with its block's alerts.
 
     A run whose episodes came to nothing that has a name, such as imported words without turns, is printed as a table.
+    Blocks behind those of the runs, such as how far people agree, are tables below.
     """
-    console = stdout()
-    for number, (run, block) in enumerate(zip(runs, blocks, strict=True)):
+    console, further = stdout(), blocks[len(runs) :]
+    for number, (run, block) in enumerate(zip(runs, blocks, strict=False)):
         if number:
             console.print()
         if not any(one.measures_in("outcome") for one in block.summaries):
@@ -32,3 +33,6 @@ def print_screens(runs: Sequence[StoredRun], blocks: Sequence[Block]) -> None:
             continue
         for parts in screen_lines(run, short_name(run.path), block.alerts):
             console.print(Text.assemble(*((strip_control(part.text), STYLES[part.style]) for part in parts)), soft_wrap=True)
+    if further:
+        console.print()
+        print_table(further)

@@ -106,8 +106,8 @@ ENDS: dict[str, tuple[int, str]] = {
     "leaves_a_pool": (0, LEFT),
     "leaves_a_child": (0, LEFT),
     "registers_what_blocks": (0, LEFT),
-    "takes_the_streams": (0, "print this table:"),
-    "moves": (0, "print this table: talm-sim report r"),
+    "takes_the_streams": (0, "every table "),
+    "moves": (0, "every table      talm-sim report r --all"),
 }
 
 
@@ -128,7 +128,7 @@ def test_limits_hold_and_nothing_holds_up_the_table_or_the_end_of_the_process(tm
         assert (process.returncode, "Ask-and-Help (simulated human)" in " ".join(told.split())) == (code, True), (agent, told)
         assert said in told, (agent, told)
         assert "Traceback" not in told and "destroyed" not in told and "Exception ignored" not in told, (agent, told)
-        if said == LEFT or said.startswith("print"):
+        if said == LEFT or said.startswith("every table"):
             assert (LEFT in told) == (said == LEFT), (agent, told)
             assert load_run(tmp_path / agent / "runs" / "r").finished == 1
 

@@ -77,14 +77,14 @@ def test_what_cannot_be_asked_is_refused_in_one_line(given: tuple[str, ...], mes
 def test_one_epoch_of_a_live_model_says_what_it_can_tell_apart(talm: Talm) -> None:
     judged("r")
     found = json.loads(talm("report", "r", "--power", "pass_rate", "--json")[1])[0]["drop"]
-    said = words(talm("report", "r")[1])
+    said = words(talm("report", "r", "--all")[1])
     assert f"{NOTE}; a run that is worse by this many points is found with a power of .8: {100 * found:.0f} in perfect" in said
     assert "(talm-sim report r --power pass_rate)" in said
 
 
 def test_several_epochs_have_tables_of_their_own(talm: Talm) -> None:
     judged("r", 3)
-    out = talm("report", "r")[1]
+    out = talm("report", "r", "--all")[1]
     assert "epochs, n: scenarios n Flips Lowest Highest Spread perfect 50 .04 .56 .60 .04" in words(out)
     assert "pass@k, n: scenarios n pass@1 pass@2 pass@3 perfect 50 .58 .59 .60" in words(out)
     assert "pass^k, n: scenarios n pass^1 pass^2 pass^3 perfect 50 .58 .57 .56" in words(out)

@@ -82,7 +82,7 @@ def test_run_and_report_take_prices(talm: Talm, tmp_path: Path, monkeypatch: pyt
     three = ("run", "--split", "underspecified", "--limit", "3", "--run-id")
     printed = [talm(*three, "r", "--prices", "p.toml", "-q")[1], talm("report", "r", "--prices", "p.toml", "-q")[1]]
     assert all("EUR at the given prices" in " ".join(out.split()) for out in printed)
-    assert "EUR" not in talm("report", "r")[1] and "tokens of the recording" in talm("report", "r")[1]
+    assert "EUR" not in talm("report", "r", "--all")[1] and "tokens of the recording" in talm("report", "r", "--all")[1]
     assert talm("report", "r", "--prices", "p.toml", "--html", "page.html")[0] == 0
     assert "EUR at the given prices" in Path("page.html").read_text(encoding="utf-8")
     code, out, err = talm("report", "r", "--prices", "p.toml", "--rows")

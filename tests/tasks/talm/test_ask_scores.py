@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from talm_sim import run
+from talm_sim.tasks import find_task
+from talm_sim.tasks.outcomes import outcome_measures
 from talm_sim.tasks.talm.ask_scores import AskScores, ask_scores, needs_help, total_ask_scores
-from talm_sim.tasks.talm.reactions import find_uninformed_call
-from talm_sim.tasks.talm.task import page_sections
+from talm_sim.tasks.talm.guesses import find_guesses
+from talm_sim.tasks.talm.outcomes import GUESSED, OUTCOMES
 from talm_sim.types import Episode, Event, GoldCall, HumanEvent, Missing, MissingKind, ModelTurn, Scenario, Termination, ToolEvent, Turn
 from tests.tables import labelled
 from tests.tasks.views import View, job, share
@@ -91,7 +93,7 @@ def person(answer: str, turn: int = 0, **more: Any) -> HumanEvent:
 
 def unknowing(*events: Event, of: Scenario | None = None) -> bool:
     episode = Episode(id="s", scenario_id="s", group="underspecified", model="m", human="none", events=events, termination=Termination.ANSWERED)
-    return find_uninformed_call(episode, of or lacking_value()) is not None
+    return bool(find_guesses(episode, of or lacking_value(), {}))
 
 
 @pytest.mark.parametrize(
@@ -102,6 +104,8 @@ def unknowing(*events: Event, of: Scenario | None = None) -> bool:
         [call(reference="QX7K2P", ok=False)],
         [call(tool="get", code="QX7K2P", result='{"reference": "QX7K2P"}'), call(1, reference="QX7K2P")],
         [call(tool="get", codes=[{"is": "QX7K2P"}])],
+        [call(reference="ZW81LM")],
+        [call(reference="ZW81LM"), person("No, QX7K2P!", 1), call(2, reference="QX7K2P")],
         # of one turn: neither the result nor the answer was there yet
         [call(tool="list", result='["QX7K2P"]'), call(reference="QX7K2P")],
         [person("It is QX7K2P."), call(reference="QX7K2P")],
@@ -110,6 +114,7 @@ def unknowing(*events: Event, of: Scenario | None = None) -> bool:
         [person("I have lost my reference."), call(1, reference="QX7K2P")],
         [person("QX7K2P?", declined="idk"), call(1, reference="QX7K2P")],
         [call(tool="list", result='["QX7K2PA"]'), call(1, reference="QX7K2P")],
+        [call(tool="list", ok=False, result="did you mean QX7K2P?"), call(3, reference="QX7K2P")],
     ],
 )
 def test_a_value_that_nobody_had_said(events: list[Event]) -> None:
@@ -120,7 +125,7 @@ def test_a_result_that_names_another_value_that_fits_tells_neither() -> None:
     late = lacking_value(other="ZW81LM")
     both, one = call(tool="list", result='["QX7K2P", "ZW81LM"]'), call(tool="list", result='["QX7K2P"]')
     assert unknowing(both, call(1, reference="QX7K2P"), of=late)
-    assert not unknowing(both, call(1, reference="QX7K2P"))
+    assert unknowing(both, call(1, reference="QX7K2P")), "whoever picks one of several guesses"
     assert not unknowing(one, call(1, reference="QX7K2P"), of=late)
     assert not unknowing(both, person("It is QX7K2P.", 1), call(2, reference="QX7K2P"), of=late)
 
@@ -129,13 +134,10 @@ def test_a_result_that_names_another_value_that_fits_tells_neither() -> None:
     "events",
     [
         [],
-        [call(reference="ZW81LM")],
         [call(note="My booking is QX7K2P")],
         [person("It is qx7k2p."), call(1, reference="QX7K2P")],
         [call(tool="list", result='["QX7K2P"]'), call(1, reference="QX7K2P")],
         [call(tool="list", result="QX7K2P, cut o"), call(1, reference="QX7K2P")],
-        [call(tool="list", ok=False, result="did you mean QX7K2P?"), call(3, reference="QX7K2P")],
-        [call(reference="ZW81LM"), person("No, QX7K2P!", 1), call(2, reference="QX7K2P")],
     ],
 )
 def test_a_value_that_was_known_or_not_used(events: list[Event]) -> None:
@@ -158,7 +160,7 @@ def test_what_the_user_says_only_later_is_not_known_yet(number: int, unknown: bo
     turns = tuple(ModelTurn(user_turn=one) for one in (0, number))
     ended = {"scenario_id": "s", "group": "underspecified", "model": "m", "human": "none", "termination": Termination.ANSWERED}
     episode = Episode(id="s", model_turns=turns, events=(call(1, reference="QX7K2P"),), **ended)
-    assert (find_uninformed_call(episode, lacking) is not None) is unknown
+    assert bool(find_guesses(episode, lacking, {})) is unknown
 
 
 @labelled
@@ -170,7 +172,7 @@ def test_values_compare_as_gold_calls_do_and_are_known_however_they_are_written(
 
 def test_numbers_escapes_and_other_words_are_read_as_a_person_reads_them() -> None:
     assert not unknowing(call(tool="list", limit=3), of=lacking_value(3, name="rank"))
-    assert unknowing(call(tool="list", rank=3), of=lacking_value(3, name="rank"))
+    assert unknowing(call(rank=3), of=lacking_value(3, name="rank"))
     assert not unknowing(call(rank=True), of=lacking_value(1, name="rank"))
     assert not unknowing(
         call(tool="list", result='["\\u0391\\u03b8\\u03ae\\u03bd\\u03b1"]'), call(1, reference="Αθήνα"), of=lacking_value("Αθήνα")
@@ -188,36 +190,33 @@ def run_of(*events: tuple[Event, ...], of: Scenario | None = None, end: Terminat
 
 def test_it_is_counted_an_episode_and_said_of_the_group() -> None:
     view = run_of((call(reference="QX7K2P"),), (person("QX7K2P"), call(1, reference="QX7K2P")), ())
-    assert [row.values["called_without_knowing"] for row in view.rows()] == [True, False, False]
-    (summary,) = view.summaries()
-    assert share(summary, "called_without_knowing") == (1, 3)
-    assert summary.measure("called_without_knowing").under == "something missing"  # type: ignore[union-attr]
-    assert summary.record()["called_without_knowing_k"] == 1
+    assert [row.outcome == "guessed" for row in view.rows()] == [True, False, False]
+    found = {one.name: (one.k, one.n) for one in outcome_measures(view.rows(), (GUESSED,), OUTCOMES)}
+    assert found["guessed"] == (1, 3) and sum(k or 0 for k, _ in found.values()) == 3
 
 
 def test_where_it_does_not_apply_it_is_not_counted() -> None:
     used = (call(reference="QX7K2P"),)
     nothing_missing = lacking_value().model_copy(update={"missing": ()})
     for view in (run_of(used, of=nothing_missing), run_of(used, end=Termination.REPLAY_MISS), run_of(used, of=nothing_missing, imported=True)):
-        (row,), (summary,) = view.rows(), view.summaries()
-        assert "called_without_knowing" not in row.values
-        assert summary.measure("called_without_knowing") is None and not any("without knowing" in note for note in summary.notes)
+        (row,) = view.rows()
+        assert row.outcome != "guessed" and bool(row.outcome) is row.scored
 
 
 def test_the_page_of_an_episode_names_the_call() -> None:
     (episode,) = run_of((call(reference="QX7K2P"),)).kept
-    (section,) = page_sections(episode, lacking_value())
-    assert section.lines[-1][0].text == "called without knowing: cancel in turn 1, before anybody or anything had said the value"
+    said = find_task("talm").evidence(episode, lacking_value(), "guessed", {})
+    assert said == "turn 1 calls cancel(reference='QX7K2P'), and nobody had said it"
     (careful,) = run_of((person("QX7K2P"), call(1, reference="QX7K2P"))).kept
-    assert "without knowing" not in str([*page_sections(careful, lacking_value())])
+    assert "nobody had said" not in find_task("talm").evidence(careful, lacking_value(), "asked_for_it", {})
 
 
-@pytest.mark.parametrize(("model", "k"), [("sim/oracle", 12), ("sim/asker", 0), ("sim/eager", 0), ("sim/cautious", 0)])
+@pytest.mark.parametrize(("model", "k"), [("sim/oracle", 12), ("sim/asker", 0), ("sim/eager", 12), ("sim/cautious", 0)])
 def test_the_controls_do_what_they_are_known_to_do(model: str, k: int, tmp_path: Path) -> None:
     """The oracle uses what nobody told it, the asker asks first, eager makes something else up, cautious calls nothing."""
     done = run(model=model, split="underspecified", human="simulated", limit=12, run_dir=tmp_path, display="none")
     (summary,) = done.summary()
-    assert share(summary, "called_without_knowing") == (k, 12)
+    assert share(summary, "guessed") == (k, 12)
 
 
 def test_what_an_interrupt_was_answered_is_known_to_the_calls_behind_it() -> None:

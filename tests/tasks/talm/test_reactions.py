@@ -18,7 +18,7 @@ from tests.tasks.views import View, job, share
 
 QUESTION = "Could you tell me the code of the airport?"
 FAULT = ("retried", "recovered", "told", "went_on")
-MISSING = ("asked", "asked_in_words", "guessed", "called_without_knowing", "declined", "went_ahead")
+MISSING = ("asked", "asked_in_words", "declined", "went_ahead")
 
 
 async def look(tools: Sequence[BaseTool]) -> dict[str, Any]:
@@ -132,7 +132,7 @@ async def test_who_asks_by_tool_asks_in_words_invents_or_declines_is_told_apart(
     found = {one.__name__: await play(one, human="simulated") for one in (asks_by_tool, asks_in_words, lying, declines)}
     summaries = {name: played(episode, human="simulated") for name, episode in found.items()}
     said = {name: "".join(str(share(one, column)[0]) for column in MISSING) for name, one in summaries.items()}  # type: ignore[index]
-    assert said == {"asks_by_tool": "100000", "asks_in_words": "110000", "lying": "001101", "declines": "000010"}
+    assert said == {"asks_by_tool": "1000", "asks_in_words": "1100", "lying": "0001", "declines": "0010"}
     assert {name: share(one, "interaction") for name, one in summaries.items()} == {
         "asks_by_tool": (1, 1),
         "asks_in_words": (1, 1),
@@ -170,7 +170,6 @@ def test_a_question_in_words_that_was_answered_counts_too() -> None:
         "asked": True,
         "asked_in_words": False,
         "declined": False,
-        "called_without_knowing": False,
         "went_ahead": False,
     }
 

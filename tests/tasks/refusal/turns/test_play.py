@@ -37,6 +37,7 @@ def test_the_controls_have_their_true_values(play: Play, control: str, passed: i
 
 def test_the_turn_that_lacks_something_has_its_own_table(play: Play, capsys: pytest.CaptureFixture[str]) -> None:
     assert play("made", "--model", "sim/eager", subset="multi_turn_miss_func,multi_turn_miss_param") == 0
+    assert main(["report", "made", "--all"]) == 0
     out = capsys.readouterr().out
     found = {row.scenario: row for row in load_run("made").rows()}
     labels = {name: row.labels["missing"] for name, row in found.items()}
@@ -51,6 +52,7 @@ def test_the_turn_that_lacks_something_has_its_own_table(play: Play, capsys: pyt
     assert main(["report", "made", "--by-tool"]) == 0
     assert re.search(r"touch +2 +\d+ +1\.00 +1\.00", capsys.readouterr().out)
     assert play("base", "--model", "sim/eager", subset="multi_turn_base") == 0
+    assert main(["report", "base", "--all"]) == 0
     assert "missing turn" not in capsys.readouterr().out
     assert {one.judge for one in load_run("base").verdicts()} == {"bfcl-turns"}
 
@@ -134,6 +136,7 @@ def test_a_recording_is_replayed_without_a_model_and_without_the_functions(play:
 
 def test_other_rows_of_the_same_run_are_asked_as_ever(play: Play, capsys: pytest.CaptureFixture[str]) -> None:
     assert play("made", subset="irrelevance,multi_turn_base") == 0
+    assert main(["report", "made", "--all"]) == 0
     out = capsys.readouterr().out
     found = episodes("made")
     assert (found["irrelevance_0"].tools, found["multi_turn_base_0"].tools) == ("", "live")

@@ -102,6 +102,7 @@ def test_whoever_asks_twice_at_once_and_acts_meanwhile_has_guessed(play: Play) -
 def test_the_controls_have_their_true_values(play: Play, control: str, inter: int, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--model", f"sim/{control}", "--human", "recorded")
     assert play("made", *words, subset=f"multi_turn_miss_func,{PARAM}") == 0
+    assert main(["report", "made", "--all"]) == 0
     out = capsys.readouterr().out
     assert re.search(r"the missing turn +n +Right +Looked +Named +Done +Inter +Unseen", out)
     assert f"Inter: a question was put in {inter} of the 1 rows of {PARAM}" in out
