@@ -95,7 +95,12 @@ def screen_lines(run: RunOnScreen, named: str, alerts: Sequence[str] = ()) -> _L
 
 def screen_text(run: RunOnScreen, named: str) -> str:
     """Return the screen as text, as `print` shows it."""
-    return "\n".join("".join(part.text for part in parts).rstrip() for parts in screen_lines(run, named))
+    return "\n".join(_printable("".join(part.text for part in parts)).rstrip() for parts in screen_lines(run, named))
+
+
+def _printable(text: str) -> str:
+    """Return a line without what a terminal would act on: it goes to standard output as it is."""
+    return "".join(sign if sign.isprintable() else " " * sign.isspace() for sign in text)
 
 
 def _title(run: RunOnScreen, summaries: Sequence[Summary]) -> str:

@@ -71,6 +71,7 @@ def episode_records(name: str, run: RunView, counted: Iterable[Row]) -> list[dic
     rows = {row.episode: row for row in counted}
     columns = list(dict.fromkeys(name for row in rows.values() for name in (*row.values, *row.labels)))
     settings, tools, task = settings_of(run.job), run.tools(), run.job.task
+    named = any(row.outcome for row in rows.values())
     questions = {kind for group in task.splits["all"] for kind in task.questions(group)}
     asked = [kind for kind in AwarenessKind if kind in questions]
     category = {scenario.id: _category_of(scenario, tools) for scenario in run.scenarios()}
@@ -81,6 +82,7 @@ def episode_records(name: str, run: RunView, counted: Iterable[Row]) -> list[dic
         record |= {"tools": episode.tools or settings["tools"], "category": category.get(episode.scenario_id, "")}
         row = rows.get(episode.id)
         values = {**row.values, **row.labels} if row else {}
+        record |= {"outcome": row.outcome if row else ""} if named else {}
         record |= {column: values.get(column) for column in columns}
         found.append(record | {judge: said.get(episode.id, {}).get(judge) for judge in judges})
     return found
