@@ -8,10 +8,10 @@ from itertools import zip_longest
 from pydantic import computed_field
 
 from talm_sim.language.about_missing import question_is_about
-from talm_sim.language.asking import asking_sentences
+from talm_sim.language.asking import asking_sentences, asks_plainly
 from talm_sim.tasks.talm.groups import GROUPS
 from talm_sim.tasks.talm.recovered import SOURCE
-from talm_sim.types import Episode, FrozenModel, Missing, MissingKind, Scenario
+from talm_sim.types import Episode, FrozenModel, HumanEvent, Missing, MissingKind, Scenario
 from talm_sim.types.written_figures import decimal
 
 MARKS = ("marked", "appropriate", "compared", "agreeing")
@@ -119,6 +119,12 @@ def needs_help(scenario: Scenario) -> bool:
     if not scenario.missing or published:
         return not scenario.source.unchanged and scenario.group in GROUPS and GROUPS[scenario.group].needs_help
     return any(one.human_answer is not None for one in scenario.missing)
+
+
+def without_babble(episode: Episode) -> Episode:
+    """Return an episode of the built-in agent without its messages that were put to the person and ask nothing plainly."""
+    events = tuple(one for one in episode.events if not isinstance(one, HumanEvent) or one.by != "words" or asks_plainly(one.question))
+    return episode if len(events) == len(episode.events) else episode.model_copy(update={"events": events})
 
 
 def asked_in_words(episode: Episode) -> tuple[str, ...]:

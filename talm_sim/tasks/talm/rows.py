@@ -10,7 +10,7 @@ from talm_sim.agent.responders import RESPONDERS, responder_kind
 from talm_sim.tasks.acting.person_faults import passing_values, person_values, read_person
 from talm_sim.tasks.acting.standing_in import count_stand_ins
 from talm_sim.tasks.base import RunView
-from talm_sim.tasks.talm.ask_scores import MARKS, AskScores, ask_scores, asked_in_words
+from talm_sim.tasks.talm.ask_scores import MARKS, AskScores, ask_scores, asked_in_words, without_babble
 from talm_sim.tasks.talm.blockers import Blockers, BlockerScores, blocker_scores
 from talm_sim.tasks.talm.groups import GROUPS, UNKNOWN, Group
 from talm_sim.tasks.talm.outcomes import Seen, awareness_outcome, decide_outcome, read_outcome
@@ -209,6 +209,7 @@ def rows(run: RunView) -> list[Row]:
 
     def see(episode: Episode) -> _Seen:
         known = by_id.get(episode.scenario_id)
+        episode = episode if whose["own"] or whose["imported"] else without_babble(episode)
         found = _Seen.of(episode, known, **whose, fault=faults.get(episode.id))
         said = {} if known is None else person_values(read_person(episode, known.scenario, tools, perturb))
         return replace(found, done={**found.done, **said}) if said else found
