@@ -13,6 +13,7 @@ from talm_sim.cli.parsing.shared_arguments import plugin_option
 from talm_sim.cli.terminal.screen import wrap
 from talm_sim.errors import PrerequisiteError, suggest_nearest
 from talm_sim.models.control_names import ABOUT
+from talm_sim.tasks.outcomes import NOT_SOLVED
 from talm_sim.tasks.registry import find_task, list_tasks
 
 _WIDTH = 79
@@ -62,6 +63,8 @@ def _entries() -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
                 (group,),
                 (f"{group}: scenarios of task {task.name}: {about}.", f"To run them: talm-sim run --task {task.name} --split {group}."),
             )
+    said = f"{NOT_SOLVED.name}: an outcome of a task that says no more than when an episode succeeded (it is bad)."
+    yield (NOT_SOLVED.name, NOT_SOLVED.words), (said, NOT_SOLVED.about)
     for name, about in ABOUT.items():
         yield (f"sim/{name}", name), (f"sim/{name}: a control, which is a script and no language model: it {about}.",)
     from talm_sim.tools_env.perturbations import PERTURBATIONS
