@@ -40,7 +40,7 @@ test-browser: ## Look at the report page in a real browser (the browser comes wi
 	@scripts/browser.sh && .venv-extras/bin/python -m pytest --quiet -m browser tests/browser
 
 test-mcp: ## Test tools of MCP servers, one of PyPI among them (they come with scripts/mcp.sh)
-	@scripts/mcp.sh && .venv-extras/bin/python -m pytest --quiet tests/tools_env/sources tests/tools_env/test_health.py tests/test_five_minutes.py
+	@scripts/mcp.sh && .venv-extras/bin/python -m pytest --quiet tests/tools_env/sources tests/tools_env/test_health.py tests/cli/test_try.py
 
 bench: setup ## Measure what the machinery costs an episode
 	@$(BIN)/python benchmarks/overhead.py

@@ -2,8 +2,8 @@
 # Set up an environment that has tools of MCP servers (scripts/extras.sh), and in it another with a server that is not ours.
 #
 #   scripts/mcp.sh [VENV]                                      default VENV: .venv-extras
-#   VENV/bin/python -m pytest tests/tools_env/sources tests/test_five_minutes.py
-#   scripts/five_minutes.sh VENV/bin/talm-sim VENV/server/bin/mcp-server-time
+#   VENV/bin/python -m pytest tests/tools_env/sources tests/cli/test_try.py
+#   VENV/bin/talm-sim try --tools-from theirs=mcp:VENV/server/bin/mcp-server-time --writing
 #
 # Nothing is installed outside VENV. The server has an environment of its own: it may need another release of the protocol's package than the
 # client. PYTHON names the interpreter (default python3; 3.11 or newer).

@@ -4,8 +4,8 @@ A fenced block below `<!-- shown: talm-sim ... -->` holds parts of what the comm
 label its first line begins with and keeps its number of lines. A part whose label is no longer printed is named, and its document is left as it
 is: choose by hand what to show. Of several commands with `&&` between them, the last one's output is shown.
 
-`<!-- picture: FILE: talm-sim ... -->` draws the command's first part as FILE, next to the document. `<!-- outcomes: TASK -->` is followed by the
-table of a task's outcomes.
+`<!-- picture: FILE: talm-sim ... -->` draws the command's first part as FILE, next to the document. `<!-- outcomes: TASK -->` stands above
+the table of a task's outcomes.
 
 With `--check`, nothing is written, and the exit code is 1 if something would be. The commands run in the order of the documents, in an empty
 directory, after `run --split underspecified`.

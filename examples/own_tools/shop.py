@@ -1,4 +1,4 @@
-"""A shop's agent and its three tools: all that talm-sim needs of yours. scripts/five_minutes.sh shows it at work."""
+"""A shop's agent and its three tools: `talm-sim try --agent shop:agent --model sim/asker --tools-from shop:tools --writing`."""
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool

@@ -10,7 +10,7 @@ From the lowest layer up:
 - `progress/` shows a run in progress, `report/` and `pages/` show stored runs, `view/` serves their page
 - `person/` lets a person answer and judge, `making/` make scenarios
 - `gate_output.py` checks and prints gates, `shown_forecast.py` prints a forecast
-- `run_session.py` is a session of a run
+- `run_session.py` is a session of a run, `try_session.py` tries an agent
 - `commands/` holds a file for each command, `root.py` is their table
 """
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from talm_sim.comparison.compared_rows import COSTS, OUTCOMES, WEIGHTS, Side, find_side
+from talm_sim.comparison.compared_rows import COSTS, WEIGHTS, Side, find_side
 from talm_sim.comparison.differences import (
     Flips,
     Paired,
@@ -216,7 +216,6 @@ def compare_sides(
     found = [one for group, derived, measure in wanted if (one := difference_of(paired, group, measure, derived=derived, seed=seed))]
     titles = _labelled(first, second)
     found = [one for one in found if not titles or one["measure"].under not in titles.values()]
-    found = [one for one in found if one["measure"].under != OUTCOMES or one["first"] or one["second"]]  # what came of neither says nothing
     selected = {}
     for judge in sorted(labelling_judges(first) & labelling_judges(second), key=[*titles].index):
         exposed = select_exposed(paired, judge)

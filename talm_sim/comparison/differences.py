@@ -8,7 +8,7 @@ from fractions import Fraction
 from operator import attrgetter, mul, sub, xor
 from typing import Any, NamedTuple
 
-from talm_sim.comparison.compared_rows import Side
+from talm_sim.comparison.compared_rows import OUTCOMES, Side
 from talm_sim.errors import NotComparableError
 from talm_sim.judges.paired import Cluster, difference_interval, flat_interval, flip_signs, newcombe_interval, swap_sides
 from talm_sim.judges.stats import Interval, bootstrap
@@ -176,6 +176,8 @@ def _difference_of_means(pairs: Sequence[Pair], name: str, seed: int, known: dic
         return None
     n = len(found)
     first, second = (float(sum(values)) / n for values in zip(*((one.first, one.second) for one in found), strict=True))
+    if known["measure"].under == OUTCOMES and not (first or second):  # what came of neither says nothing
+        return None
     sums: dict[str, list[Any]] = {}
     for one in found:
         total = sums.setdefault(one.pair.base, [0, 0])

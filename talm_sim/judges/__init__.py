@@ -8,7 +8,7 @@ A judge sees an episode and its scenario, never a running agent, so a stored run
 - `behaviour.py`, `reference.py` and `person.py` are judges: by rules, by required facts, by people
 - `registry.py` finds judges by name
 - `llm.py` and `preference.py` are judges that ask a model
-- `admission.py` and `fault_words.py` read whether an answer admits a failure, and what it says of a fault
+- `fault_words.py` reads what an answer says of a fault
 - `refused.py` labels what an agent did after a person had refused
 - `fault_stakes.py` finds what rests on a fault, `fault_verdicts.py` labels what an agent did with it
 

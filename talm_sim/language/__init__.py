@@ -8,6 +8,7 @@ From the lowest layer up:
 - `facts/` decides whether a text states a fact
 - `said/` reads what a person says: values, numbers, days, claims
 - `asking.py` finds the sentences that ask for something
+- by the words of `answer_words.py`, `final_answer.py` tells whether a final message asks, declines, reports a failure or answers
 - `about_missing.py` decides whether a question is about the thing that is missing
 - `leaks.py` finds what a text gives away
 """

@@ -23,7 +23,8 @@ _ENGLISH = frozenset(
     re.findall(
         r"\w+",
         "the of and to you your which what for is are can could would please this that with have it not when where who how "
-        "does if my we there from need know like tell let but by should shall anything something else thanks sorry here has been",
+        "does if my we there from need know like tell let but by should shall anything something else thanks sorry here has been missing"
+        " provide",
     )
 )
 """Frequent words that few other languages share."""
@@ -73,13 +74,13 @@ _REQUEST = _compile_alternatives(
     rf"(?:(?<=[,;:\u2013\u2014-] )|(?:then|just|simply|so|and|or|first) |(?<!.))(?:(?:{_ME}) (?!if\b|and\b)\S"
     r"|(?:reply|respond|answer) (?:with|yes|no)\b|(?:reply|type|say|enter) [\"\u201c]|(?:choose|pick|select) (?:one|a number|from"
     r"|between)\b)",
-    r"(?<!.)(?:(?:then|so|first|also|or|and),? )?(?:specify|clarify|confirm|provide) \S",
+    r"(?<!.)(?:(?:then|so|first|also|or|and),? )?(?:(?:specify|clarify|confirm|provide) \S"
+    r"|(?:paste|upload|attach|share|send|post) (?:it|them|(?:the|your) \w+) (?:here|over|again|below)\b)",
 )
 """Phrases that ask without being a question."""
 _REQUEST_HINT = _compile_alternatives(
     "please|kindly|you|your|need|require|wonder|would|let|tell|give|send|show|reply|respond|answer|choose|pick|select|missing|info"
-    "|type|say|enter"
-    "|specify|clarify|confirm|provide|details|waiting|await"
+    "|type|say|enter|paste|upload|attach|share|post|specify|clarify|confirm|provide|details|waiting|await"
 )
 """Words, one of which is in every request: most sentences have none, and are skipped at once."""
 _ELSEWHERE = _compile_alternatives(

@@ -121,6 +121,12 @@ async def run_async(
 run = blocking(run_async)
 
 
+async def run_with(shared: Shared, contact: Contact, /, *, command: str = "", **options: Any) -> StoredRun:
+    """Run as `run` does, in this process, with what other runs of the session opened."""
+    async with build(*plan(configure(None, options), shared), shared) as built:
+        return await start_run(built, contact, command=command)
+
+
 async def start_run(built: Built, contact: Contact, *, command: str = "") -> StoredRun:
     """Create the run of what was built, carry it out, and judge it; `command` as of `run`."""
     job, scenarios, cut = built.job, built.scenarios, built.cut

@@ -7,6 +7,7 @@ From the lowest layer up:
 - `forms.py` says what a person may decide, `earlier_answers.py` finds what they answered in an earlier attempt
 - `questions.py` keeps what episodes wait on, `desk.py` is where a person or a program answers it
 - `tidy_tables.py` writes episodes as flat rows
+- `causes.py` finds why many episodes ended alike, `result_screen.py` is the answer of a run on one screen
 - `stored_run.py` reads a run, `kept_shards.py` keeps the shards of one that an engine plays
 - `transcripts/` makes the transcript of an episode
 - `people/` has people judge a stored run

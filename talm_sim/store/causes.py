@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from talm_sim.store.stored_run import StoredRun
-from talm_sim.tasks import AgentOptions
+from talm_sim.tasks import AgentOptions, RunView
 from talm_sim.types import Episode, Row, Termination
 
 _LEAST, _SHARE = 10, 0.25
 """A cause is named if at least a quarter of at least so many episodes share it."""
 
 
-def find_causes(run: StoredRun, rows: Sequence[Row]) -> Iterator[str]:
+def find_causes(run: RunView, rows: Sequence[Row]) -> Iterator[str]:
     """Yield the causes that a quarter of a run's episodes share, the commonest first.
 
     Args:

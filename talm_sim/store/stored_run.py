@@ -28,7 +28,6 @@ from talm_sim.store.transcripts import Transcript, read_transcript
 from talm_sim.tasks import Job, job_of
 from talm_sim.tasks.outcomes import by_success
 from talm_sim.types import Episode, Measure, Measured, Row, Scenario, Summary, Termination, ToolSpec, Verdict
-from talm_sim.types.measures import summary_table
 
 if TYPE_CHECKING:
     import pandas
@@ -64,15 +63,10 @@ class StoredRun(RunFiles):
         return screen_text(self, self.id)
 
     def _repr_html_(self) -> str:
-        model = self.manifest.config.model
-        title = f"{self.id}: {'control: ' if model.startswith('sim/') else ''}{model}"
         try:
-            title += f", {self.finished:,} of {self.total:,} episodes finished"
-            title += f", {self.failed:,} failed" * bool(self.failed) + "; not closed properly, so resume it" * (not self.closed)
-            table = summary_table([((), one) for one in self.summary()])
+            return f"<pre>{escape(str(self))}{'' if self.closed else '; not closed properly, so resume it'}</pre>"
         except PrerequisiteError as err:  # what cannot be counted here is still a run
-            table = f"<p>{escape(str(err))}</p>"
-        return f"<p>{escape(title)}</p>{table}"
+            return f"<pre>{escape(self.id)}: {escape(str(err))}</pre>"
 
     @property
     def config(self) -> RunConfig:

@@ -7,8 +7,10 @@ From the lowest layer up:
 - `row_figures.py` computes figures over rows, `page_sections.py` shows an episode on a page
 - `judged_by_people.py` is what a person who judges is asked
 - `makers.py` is what makes a task's scenarios
+- `outcomes.py` counts what episodes came to
 - `paper/` shows a paper's rows beside a run's
 - `base.py` is what a task is, its job, and the run it reads
+- `control_outcomes.py` knows what two controls come to
 - `model_task.py` is the base of tasks that open only a model
 - `registry.py` finds tasks by name
 - `judge_names.py` says which judges a run has

@@ -192,8 +192,6 @@ class Task(ABC, Generic[OptionsT]):
         """Folder of its conversations below each model's recordings; groups of two tasks may share a name."""
         return self.name
 
-    # --- before a run -----------------------------------------------------------------------------------------------------------------
-
     @classmethod
     def groups(cls, split: str) -> tuple[str, ...]:
         """Return the scenario groups of one split, or of several with commas between them, in the order of all.
@@ -333,8 +331,6 @@ class Task(ABC, Generic[OptionsT]):
         """Return the gold calls and the calls of an episode, for `report --by-tool`; None if none are known."""
         return agent_calls(episode, scenario, job.options, job.config.seed)
 
-    # --- the run ----------------------------------------------------------------------------------------------------------------------
-
     @abstractmethod
     def open(self, job: Job[OptionsT], shared: Shared) -> AbstractAsyncContextManager[Opened[Job[Any]]]:
         """Open what a settled job needs.
@@ -358,8 +354,6 @@ class Task(ABC, Generic[OptionsT]):
     def pair(self, run: RunView) -> Callable[[Episode, Scenario], Episode | None]:
         """Return the episode that another is compared with, for judges that need pairs."""
         return lambda episode, scenario: None
-
-    # --- after it ---------------------------------------------------------------------------------------------------------------------
 
     @abstractmethod
     def rows(self, run: RunView) -> Iterable[Row]:

@@ -9,13 +9,12 @@ from typing import Any
 
 from talm_sim.config import RunConfig
 from talm_sim.errors import NotRecordedError, PrerequisiteError
-from talm_sim.judges.admission import asks_whether_admitted
 from talm_sim.models.base import Model
 from talm_sim.runs.api import run, run_to_completion
 from talm_sim.runs.events import RunEvent, RunStarted
 from talm_sim.store.stored_run import StoredRun
 from talm_sim.tasks.shared import Shared
-from talm_sim.testing.emptiness import asks_whether_noticed
+from talm_sim.testing.emptiness import asks_whether_admitted, asks_whether_noticed
 from talm_sim.testing.played_agent import Admitted, Played
 from talm_sim.types import Termination
 

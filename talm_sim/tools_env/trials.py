@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,6 +104,7 @@ class Trial:
 
 async def try_tools(
     tools: Tools,
+    names: Iterable[str] | None = None,
     *,
     times: int,
     writing: bool = False,
@@ -114,6 +115,7 @@ async def try_tools(
 
     Args:
         tools: The live tools.
+        names: Those of them that are called; by default, all.
         times: Calls of each tool.
         writing: Whether to call also tools that are not said to only read.
         given: The user's own arguments by tool; a tool that has some is called in any case.
@@ -130,7 +132,7 @@ async def try_tools(
         on_tried(trial)
         return trial
 
-    return list(await asyncio.gather(*map(attempt, tools.specs)))
+    return list(await asyncio.gather(*map(attempt, tools.specs if names is None else names)))
 
 
 async def _try(tools: Tools, tool: str, times: int, given: JsonObject | None, *, writing: bool) -> Trial:

@@ -76,7 +76,7 @@ def test_a_call_written_as_text_is_a_call_whatever_its_form(written: str) -> Non
         ('{"type": "function", "function": {"name": "clock", "description": "", "parameters": {}}}', DIRECT),
         ("It is half past twelve. Would you like more details?", DIRECT),
         ("How about a walk in the park? It is sunny.", DIRECT),
-        ("I found three hotels: the Grand, the Plaza and the Ritz. Which one should I book?", DIRECT),
+        ("I found three hotels: the Grand, the Plaza and the Ritz. Which one should I book?", ASK),
         ("In which city would you like to know the time?", ASK),
         ("Sure, I can help with that. To go on, please specify the city.", ASK),
         ("I need your account number to look that up.", ASK),

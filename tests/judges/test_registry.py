@@ -58,7 +58,7 @@ class Polite(Short):
         ("reference", "aebbb3d24ba4"),
         ("llm", "7c892557b46c"),
         ("preference", "9bbda2b85512"),
-        ("behaviour", "7278ab602f71"),
+        ("behaviour", "b6247bdd0f00"),
         ("behaviour-llm", "ae42b9192265"),
         ("explanation", "8d34b355d1f6"),
     ],

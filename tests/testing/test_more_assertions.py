@@ -13,7 +13,7 @@ from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.tools import BaseTool
 
-from talm_sim.judges.admission import reports_nothing_found
+from talm_sim.language.final_answer import read_final_answer
 from talm_sim.testing.emptiness import is_emptied
 from talm_sim.testing.lab import Lab
 from talm_sim.testing.played_agent import Played
@@ -215,4 +215,5 @@ def test_words_that_tell_of_nothing_and_words_that_do_not() -> None:
         "If you don't know the code, see the page.",
         "I have no doubt that it is Ramadan.",
     )
-    assert [one for one in (*telling, *others) if reports_nothing_found(one) is not (one in telling)] == []
+    read = {one: read_final_answer(one) for one in (*telling, *others)}
+    assert [one for one, said in read.items() if (said.nothing or said.admits_failure) is not (one in telling)] == []

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from talm_sim.cli.making.tool_trials import trial_tools
+from talm_sim.cli.making.tool_trials import TrialTools, trial_tools
 from talm_sim.cli.parsing.shared_arguments import command_line, print_json, print_list
 from talm_sim.cli.terminal.text import as_json, count, odds_words, one_line, one_line_text
 from talm_sim.errors import PrerequisiteError, line_to_copy
@@ -28,7 +28,7 @@ CALLS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class _Outcome:
+class DraftedTool:
     """A tool with what was made for it.
 
     Attributes:
@@ -47,14 +47,17 @@ class _Outcome:
 
     @property
     def groups(self) -> list[str]:
+        """Groups of its scenarios."""
         return [scenario.group for scenario in self.draft.scenarios] if self.draft else []
 
     @property
     def arguments(self) -> JsonObject:
+        """What it was called with."""
         return self.tried.arguments if self.tried else self.trial.example.arguments
 
     @property
     def made_up(self) -> list[str]:
+        """Names of the arguments that nobody gave."""
         return [name for name in self.trial.example.made_up if not self.tried or name not in self.tried.instead_of]
 
     @property
@@ -88,37 +91,46 @@ def drafting_session(
     else:
         _print_outcomes(outcomes)
     if not any(one.groups for one in outcomes):
-        raise PrerequisiteError(f"no scenarios could be made, so {out} was not written. {_suggest_fix(outcomes)}")
+        raise PrerequisiteError(f"no scenarios could be made, so {out} was not written. {suggest_fix(outcomes)}")
     lines = _lines(outcomes, out, sources, trusted)
     write_atomically(out, "".join(f"{line}\n" for line in lines).encode(), replace=force)
     _print_next_steps(outcomes, out, sources, trusted)
 
 
-async def _draft_tools(sources: tuple[str, ...], trusted: bool, arguments: Path | None, *, writing: bool) -> list[_Outcome]:
-    gate = asyncio.Semaphore(AT_ONCE)
+async def _draft_tools(sources: tuple[str, ...], trusted: bool, arguments: Path | None, *, writing: bool) -> list[DraftedTool]:
     async with trial_tools(sources, trusted, times=CALLS, writing=writing, arguments=arguments) as found:
-        tools = found.tools
+        return await draft_tools(found, writing=writing)
 
-        async def call_again(tried: CalledTool, arguments: JsonObject) -> list[Any]:
-            if not writing and not tools.only_reads(tried.spec.name):
-                return []
-            async with gate:
-                answers = await call_times(tools, tried.spec.name, arguments, CALLS)
-            return _values(answers) or []
 
-        read = {trial.tool: _read(trial) for trial in found.trials}
-        called = [
-            CalledTool(tools.specs[one.tool], one.example.arguments, answers, one.source, frozenset(found.given.get(one.tool, ())))
-            for one in found.trials
-            if (answers := read[one.tool][0])
-        ]
-        first = draft_scenarios(called, tools.specs)
-        called = await retry_with_other_values(called, tools.specs, call_again)
+async def draft_tools(found: TrialTools, *, writing: bool) -> list[DraftedTool]:
+    """Make scenarios for tools that were called; where a description gives a value away, a tool is called again with others.
+
+    Args:
+        found: The tools, open.
+        writing: Whether those may be called again that are not said to only read.
+    """
+    gate, tools = asyncio.Semaphore(AT_ONCE), found.tools
+
+    async def call_again(tried: CalledTool, arguments: JsonObject) -> list[Any]:
+        if not writing and not tools.only_reads(tried.spec.name):
+            return []
+        async with gate:
+            answers = await call_times(tools, tried.spec.name, arguments, CALLS)
+        return _values(answers) or []
+
+    read = {trial.tool: _read(trial) for trial in found.trials}
+    called = [
+        CalledTool(tools.specs[one.tool], one.example.arguments, answers, one.source, frozenset(found.given.get(one.tool, ())))
+        for one in found.trials
+        if (answers := read[one.tool][0])
+    ]
+    first = draft_scenarios(called, tools.specs)
+    called = await retry_with_other_values(called, tools.specs, call_again)
     drafts = {draft.tool: draft for draft in draft_scenarios(called, tools.specs)}
     given_away = {draft.tool for draft in first if draft.given_away}
     tried = {one.spec.name: one for one in called}
     return [
-        _Outcome(
+        DraftedTool(
             one, tried.get(one.tool), drafts.get(one.tool), read[one.tool][1] or _explain_no_scenarios(drafts[one.tool]), one.tool in given_away
         )
         for one in found.trials
@@ -154,14 +166,15 @@ def _explain_no_scenarios(draft: Draft) -> str:
     return "" if draft.scenarios else "; ".join(draft.left_out)
 
 
-def _suggest_fix(outcomes: Sequence[_Outcome]) -> str:
+def suggest_fix(outcomes: Sequence[DraftedTool]) -> str:
+    """Say what may help where no scenarios could be made."""
     if all(one.trial.not_called == MAY_CHANGE for one in outcomes):
         which, them = ("These tools are", "them") if len(outcomes) > 1 else ("This tool is", "it")
         return f"{which} not declared read-only; to call {them} anyway: --writing."
     return "Give working arguments with --arguments FILE."
 
 
-def _record(one: _Outcome) -> dict[str, Any]:
+def _record(one: DraftedTool) -> dict[str, Any]:
     return {
         "tool": one.trial.tool,
         "source": one.trial.source,
@@ -175,7 +188,7 @@ def _record(one: _Outcome) -> dict[str, Any]:
     }
 
 
-def _print_outcomes(outcomes: Sequence[_Outcome]) -> None:
+def _print_outcomes(outcomes: Sequence[DraftedTool]) -> None:
     rows = [
         {"tool": one.trial.tool, "arguments": one_line(_format_arguments(one.arguments), 100), "groups": ", ".join(one.groups)}
         for one in outcomes
@@ -187,7 +200,7 @@ def _print_outcomes(outcomes: Sequence[_Outcome]) -> None:
             click.echo(one_line(f"{'left out' if one.groups else 'not written'}: {one.trial.tool}: {reason}", 400), err=True)
 
 
-def _print_next_steps(outcomes: Sequence[_Outcome], out: Path, sources: tuple[str, ...], trusted: bool) -> None:
+def _print_next_steps(outcomes: Sequence[DraftedTool], out: Path, sources: tuple[str, ...], trusted: bool) -> None:
     groups = Counter(group for one in outcomes for group in one.groups)
     said = ", ".join(f"{number} {group}" for group, number in groups.items())
     for line in _summarize_yield(outcomes):
@@ -197,7 +210,7 @@ def _print_next_steps(outcomes: Sequence[_Outcome], out: Path, sources: tuple[st
         click.echo(f"  {one_line_text(line)}", err=True)
 
 
-def _summarize_yield(outcomes: Sequence[_Outcome]) -> Iterator[str]:
+def _summarize_yield(outcomes: Sequence[DraftedTool]) -> Iterator[str]:
     """Report which values the descriptions gave away, what was done about it, and what can still be guessed."""
     before = [one for one in outcomes if one.given_away and one.groups]
     kept = [one for one in before if "underspecified" in one.groups]
@@ -224,7 +237,7 @@ def _commands(out: Path, sources: tuple[str, ...], trusted: bool) -> list[str]:
     ]
 
 
-def _lines(outcomes: Sequence[_Outcome], out: Path, sources: tuple[str, ...], trusted: bool) -> Iterator[str]:
+def _lines(outcomes: Sequence[DraftedTool], out: Path, sources: tuple[str, ...], trusted: bool) -> Iterator[str]:
     """Return the file's lines; text from elsewhere is on one line in a comment, and escaped in a scenario."""
     prove, run = _commands(out, sources, trusted)
     for text in (
@@ -251,7 +264,7 @@ def _lines(outcomes: Sequence[_Outcome], out: Path, sources: tuple[str, ...], tr
         yield from (_comment(f"  {one.trial.tool}: {one.why}") for one in idle)
 
 
-def _describe_trial(one: _Outcome) -> Iterator[str]:
+def _describe_trial(one: DraftedTool) -> Iterator[str]:
     assert one.tried is not None
     answer = as_json(one.tried.answers[0])
     yield _comment(f"{one.trial.tool} answered: {answer[:300]}{'...' if len(answer) > 300 else ''}")

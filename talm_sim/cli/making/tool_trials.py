@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,7 +58,7 @@ def try_all(sources: tuple[str, ...], trusted: bool, *, times: int, writing: boo
 
 
 @dataclass(frozen=True, slots=True)
-class _TrialTools:
+class TrialTools:
     """Tools that were called.
 
     Attributes:
@@ -75,31 +75,37 @@ class _TrialTools:
 @asynccontextmanager
 async def trial_tools(
     sources: tuple[str, ...], trusted: bool, *, times: int, writing: bool, arguments: Path | None
-) -> AsyncIterator[_TrialTools]:
+) -> AsyncIterator[TrialTools]:
     """Open some sources, call every tool, and keep the tools open.
 
     Raises:
         PrerequisiteError: A source cannot be opened, or `arguments` cannot be read.
     """
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    from talm_sim.cli.terminal.console import stderr
     from talm_sim.tools_env.toolbox import open_tools
-    from talm_sim.tools_env.trial_arguments import read_arguments
-    from talm_sim.tools_env.trials import try_tools
 
     tools = await open_tools(sources, trusted=trusted)
     try:
-        _print_skipped_tools(tools)
-        given = read_arguments(arguments, tools.specs) if arguments is not None else {}
-        console = stderr()
-        bar = Progress(TextColumn("tools"), BarColumn(), MofNCompleteColumn(), console=console, transient=True, disable=not console.is_terminal)
-        with bar:
-            task = bar.add_task("tools", total=len(tools.specs))
-            trials = await try_tools(tools, times=times, writing=writing, given=given, on_tried=lambda _: bar.advance(task))
-        yield _TrialTools(tools, trials, given)
+        yield await call_tools(tools, times=times, writing=writing, arguments=arguments)
     finally:
         await tools.aclose()
+
+
+async def call_tools(tools: Tools, *, times: int, writing: bool, arguments: Path | None, only: Collection[str] = ()) -> TrialTools:
+    """Call every tool, or only those named, with a progress bar.
+
+    Raises:
+        PrerequisiteError: `arguments` cannot be read.
+    """
+    from talm_sim.cli.terminal.console import counting
+    from talm_sim.tools_env.trial_arguments import read_arguments
+    from talm_sim.tools_env.trials import try_tools
+
+    _print_skipped_tools(tools)
+    given = read_arguments(arguments, tools.specs) if arguments is not None else {}
+    names = [name for name in tools.specs if not only or name in only]
+    with counting("tools", len(names)) as advance:
+        trials = await try_tools(tools, names, times=times, writing=writing, given=given, on_tried=lambda _: advance())
+    return TrialTools(tools, trials, given)
 
 
 def _print_skipped_tools(tools: Tools) -> None:

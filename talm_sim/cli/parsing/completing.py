@@ -238,7 +238,7 @@ def _bases(context: click.Context, _: str) -> Iterable[str]:
 
 
 def _explained(context: click.Context, _: str) -> Iterable[str]:
-    from talm_sim.cli.commands.explain import explained_words
+    from talm_sim.cli.report.explanations import explained_words
 
     return explained_words()
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import click
 from rich.console import Console, RenderableType
@@ -46,6 +48,18 @@ def print_page(page: RenderableType, *, paged: bool = False) -> None:
     else:
         os.environ.setdefault("LESS", "-FRX")  # as git does: colours stay, and so does the text when the pager goes
         click.echo_via_pager(text)
+
+
+@contextmanager
+def counting(what: str, total: int) -> Iterator[Callable[[], None]]:
+    """Show a bar on standard error, if that is a terminal, while something is done `total` times; call what is yielded after each."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn  # not at the top: most commands show none
+
+    console = stderr()
+    bar = Progress(TextColumn(what), BarColumn(), MofNCompleteColumn(), console=console, transient=True, disable=not console.is_terminal)
+    with bar:
+        task = bar.add_task(what, total=total)
+        yield lambda: bar.advance(task)
 
 
 def _console(*, stderr: bool) -> Console:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from functools import lru_cache
 
-from talm_sim.language.facts.cldr_spellings import unit_of
+from talm_sim.language.facts.cldr_spellings import month_of, unit_of
 from talm_sim.language.facts.names import Words, normalize, places_of
 from talm_sim.language.facts.numbers import find_numbers, states_number
 from talm_sim.language.facts.statements import AnswerText, Value, kind_of, split_fact
@@ -16,9 +16,9 @@ from talm_sim.types import Fact
 
 _BEHIND = 60
 """Characters behind a value in which it is rejected."""
-_NAME = re.compile(r"(?<![.!?:] )(?<!^)(?<!\w)[^\W\da-z_][\w'’-]*")
+_NAME = re.compile(r"(?<![.!?:] )(?<!^)(?<!\n)(?<!\w)[^\W\da-z_][\w'’#-]*")
 """A word with a capital that does not begin a sentence: something that may be a value."""
-_MARKED = re.compile(r"[:=] +[*_\"“]*([^\s.!?*_]{2,})|[\"“*_]([^\"”*_]{2,60})[\"”*_]")
+_MARKED = re.compile(r"[:=] +[*_\"“]*((?:[^\s.!?*_]|\.(?=\d)){2,})|[\"“*_]([^\"”*_]{2,60})[\"”*_]")
 """What follows a colon, and what is in quotes."""
 _GIVEN_NAME = re.compile(
     r"(?:\b(?:is|are|was|were|by|from|called|named)|['’]s|[:=]) +(?:the |an? )?[*_\"“]*([^\W\da-z_][\w'’-]*(?: [^\W\da-z_][\w'’-]*)*)"
@@ -62,6 +62,9 @@ _THING = re.compile(
     re.IGNORECASE,
 )
 _ADVICE = re.compile(r"\b(?:please|try|check|contact|ask|see|visit|call|consult|look|last checked|use|reach)\b", re.IGNORECASE)
+_REPORTED = re.compile(r"\b(?:today|as of|tried|checked|asked|searched)\b[^.!?]{0,40}$", re.IGNORECASE)
+"""Words before the day of a report, which is no answer."""
+_MONTH = re.compile(r"\b([A-Z][a-z]{2,8}) (\d{4})\b")
 _SAID_OF_IT = re.compile(r" (?:is|was|are|were) (?:\w+ly |indeed |the |a |an )?([^\s.!?*_,]{2,})")
 """What a sentence about a matter says that it is."""
 _DAYS = (
@@ -106,10 +109,24 @@ def gives_other(text: AnswerText, fact: Fact, known: str = "", is_no_claim: Call
         clause = _clause(text.text, value.start)
         if value.right or is_rejected(text, value, values) or _is_aside(text, fact, value) or is_no_claim(clause):
             continue
+        first, last = text.sentences.span(text.sentences.number_at(value.start))
+        if kind_of(fact) == "day" and _REPORTED.search(text.text[first : value.start]) and is_no_claim(text.text[first:last]):
+            continue
         new = _is_new(text, value, known) and not _is_within(value.start, taken)
-        if _is_beside(clause, fact) or (new and (value.end - value.start > 1 or len(clause.split()) <= _BARE)):
+        if _is_beside(clause, fact) or (new and (value.end - value.start > 1 or len(clause.split(": ")[-1].split()) <= _BARE)):
             return True
+    if kind_of(fact) == "day":
+        return any(_names_another_month(text, fact, month, known, is_no_claim) for month in _MONTH.finditer(text.text))
     return kind_of(fact) == "number" and any(_counts_otherwise(text, fact, *place, is_no_claim) for place in _clauses(text.text))
+
+
+def _names_another_month(text: AnswerText, fact: Fact, found: re.Match[str], known: str, is_no_claim: Callable[[str], bool]) -> bool:
+    """Return whether a month and a year without a day are none that was asked or told, and not the fact's."""
+    month, place = month_of(found[1]), found.start()
+    if not month or f"{found[2]}-{month:02}" == str(fact.value)[:7] or found[0].casefold() in f"{text.request} {known}".casefold():
+        return False
+    dated = any(date.start <= place < date.end for date in text.dates)
+    return not dated and not is_no_claim(_clause(text.text, place)) and text.sentences.affirms(*found.span())
 
 
 def gives_unknown_number(text: AnswerText, known: str, is_no_claim: Callable[[str], bool]) -> bool:

@@ -12,10 +12,10 @@ from talm_sim.config import Scope
 from talm_sim.scenarios.dialogue import heard_before, request_text
 from talm_sim.store.files.comments import Comment
 from talm_sim.store.files.manifest import RunManifest
+from talm_sim.store.transcripts.outcome_section import outcome_section
 from talm_sim.store.transcripts.transcript import Asked, Broken, Call, Fault, Transcript, TurnPart
 from talm_sim.tasks import AgentOptions, RunView
 from talm_sim.tasks.acting.person_faults import read_person
-from talm_sim.tasks.outcomes import BY_SUCCESS, KIND_STYLES, by_success
 from talm_sim.types import (
     FINISH,
     Approval,
@@ -92,7 +92,7 @@ def read_transcript(
         scenario = next((item for item in stored.scenarios() if item.id == episode.scenario_id), None)
     if verdicts is None:
         verdicts = [verdict for verdict in stored.verdicts_of_all() if verdict.episode_id == episode.id]
-    sections = [*_outcome_section(stored, episode, scenario, verdicts), *stored.job.task.sections(episode, scenario)] if scenario else []
+    sections = [*outcome_section(stored, episode, scenario, verdicts), *stored.job.task.sections(episode, scenario)] if scenario else []
     agent = str(stored.job.values(Scope.GENERATION).get("agent") or "")
     notes = [] if stored.imported else [f"{name}: {text}" for name, text in stored.manifest.notes.items()]
     if episode.model == stored.job.config.model:
@@ -297,39 +297,6 @@ _SAID = {
     "false_claim": "claims what no fact says:",
     "leak": "gives away, unasked,",
 }
-
-
-class _OneEpisode:
-    """A run with one of its episodes alone: its other ones need not be read to count it."""
-
-    def __init__(self, run: RunView, episode: Episode, scenario: Scenario, verdicts: Sequence[Verdict]) -> None:
-        self.job, self.imported, self.paired = run.job, run.imported, None
-        self.tools, self.measures = run.tools, run.measures
-        self._episode, self._scenario, self._verdicts = episode, scenario, verdicts
-
-    def episodes(self, group: str | None = None) -> Iterator[Episode]:
-        """Yield the episode."""
-        return iter([self._episode])
-
-    def scenarios(self) -> Iterator[Scenario]:
-        """Yield its scenario."""
-        return iter([self._scenario])
-
-    def verdicts(self) -> Iterator[Verdict]:
-        """Yield what the judges said of it."""
-        return iter(self._verdicts)
-
-
-def _outcome_section(stored: RunView, episode: Episode, scenario: Scenario, verdicts: Sequence[Verdict]) -> Iterator[Section]:
-    """Yield what the episode came to, and what shows it."""
-    task = stored.job.task
-    for row in by_success(task.rows(_OneEpisode(stored, episode, scenario, verdicts)), task.succeeded):
-        outcome = next((one for one in task.outcomes or BY_SUCCESS if one.name == row.outcome), None)
-        if outcome is not None:
-            style = KIND_STYLES[outcome.kind]
-            shown = task.evidence(episode, scenario, outcome.name, stored.tools())
-            lines = ((Line(text=f"the agent {outcome.words}", style=style),), *([(Line(text=shown, style="faint"),)] if shown else []))
-            yield Section(title="Outcome", lines=lines)
 
 
 def _person_sections(stored: RunView, episode: Episode, scenario: Scenario) -> Iterator[Section]:

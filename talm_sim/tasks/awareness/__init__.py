@@ -9,6 +9,7 @@ From the lowest layer up:
 - `protocols.py` words the requests, with solved examples before them
 - `explanation.py` judges the reason that a model gives
 - `page.py` adds notes and published rows to the table
+- `outcomes.py` says what each answer came to
 - `measures.py` computes the metrics
 - `making/` manipulates complete scenarios, and `maker.py` offers that to `scenarios generate`
 - `task.py` is the task

@@ -11,6 +11,7 @@ From the lowest layer up:
 - `propensity.py` computes how likely a model begins a call
 - `trees.py` computes BFCL's overall scores
 - `turns/` plays the rows with several turns
+- `outcomes.py` says what each answer came to
 - `measures.py` computes the metrics
 - `page.py` adds notes and published rows to the table
 - `maker.py` writes thoughts for training with the texts of `making/`, `training/` what the task can teach

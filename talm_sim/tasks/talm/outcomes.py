@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from talm_sim.judges.admission import admits_lack
 from talm_sim.judges.fault_stakes import find_stakes
 from talm_sim.judges.fault_verdicts import DECIDED, FaultLabel
+from talm_sim.language.final_answer import read_final_answer
 from talm_sim.language.leaks import mentions
 from talm_sim.tasks.outcomes import ENDS, NO_ANSWER, NOT_DECIDED, SOLVED, bad, end_of, good, neutral
 from talm_sim.tasks.talm.blockers import Blockers
@@ -144,7 +144,8 @@ def read_outcome(episode: Episode, blockers: Blockers, left_open: Sequence[str],
         end=end_of(episode),
         guessed=bool(find_guesses(episode, scenario, blockers.specs)),
         asked=_asked(questions, blockers),
-        declined=declined_first(episode) or (episode.termination is Termination.ANSWERED and not left_open and admits_lack(episode.answer)),
+        declined=declined_first(episode)
+        or (episode.termination is Termination.ANSWERED and not left_open and read_final_answer(episode.answer).declines),
         fault=_worst(own.values()),
         from_person=hidden and _said_by_person(episode, scenario, masked),
         handled=not hidden and _is_handled(episode, labels),
@@ -231,6 +232,10 @@ def _of_fault(seen: Seen) -> Outcome:
     if seen.end is not None and label not in (FaultLabel.RECOVERED, FaultLabel.DECLINED):
         return seen.end
     return _AFTER_FAULT[label]
+
+
+def _declines(answer: str) -> bool:
+    return read_final_answer(answer).declines
 
 
 def _asked(questions: Sequence[str], blockers: Blockers) -> str:

@@ -23,7 +23,7 @@ def shown(*blocks: Block) -> list[str]:
 def test_runs_of_the_same_columns_stand_below_one_head_and_share_their_notes() -> None:
     blocks = [
         Block("a/b, standalone", [agents(), agents("lacking", n=3, total=3)], ["both", "one"]),
-        Block("sim/x", [agents()], ["both"], True),
+        Block("sim/x", [agents()], ["both"], is_control=True),
     ]
     assert shown(*blocks) == [
         "                          n        PR     Aware     Unexp      Skip     Inter",

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from langchain_core.tools import BaseTool
 
-from talm_sim.judges.admission import admits_failure, admits_lack
+from talm_sim.language.final_answer import read_final_answer
 from talm_sim.tasks.talm.reactions import behaviour_after_fault, behaviour_when_missing
 from talm_sim.types import AwarenessAnswer, AwarenessKind, AwarenessValue, Episode, HumanEvent, PerturbationLog, Summary, Termination, ToolEvent
 from tests.agent.own.playing import SCENARIO, SPEC, play
@@ -186,4 +186,5 @@ def test_no_before_trying_declines_and_a_limit_is_neither_declining_nor_going_ah
 
 @labelled
 def test_what_an_answer_admits(answer: str, lack: bool, failure: bool) -> None:
-    assert (admits_lack(answer), admits_failure(answer)) == (lack, failure)
+    said = read_final_answer(answer)
+    assert (said.declines, said.admits_failure) == (lack, failure)

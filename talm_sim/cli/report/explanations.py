@@ -1,0 +1,53 @@
+"""What is explained: every outcome, measure, control, split and fault, each with its names and the lines that explain it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from talm_sim.models.control_names import ABOUT
+from talm_sim.tasks.outcomes import NOT_SOLVED
+from talm_sim.tasks.registry import find_task, list_tasks
+
+_PLACES = (Path(__file__).parents[1] / "numbers.md", Path(__file__).parents[3] / "docs" / "numbers.md")
+"""Where the page is that defines the measures: in an installed package, and in a checkout."""
+_ROW = re.compile(r"^\| (?P<head>[^|]+) \| (?P<names>`[^|]+) \| (?P<about>.+) \|$", re.MULTILINE)
+
+
+def explained_words() -> list[str]:
+    """Return every word that is explained."""
+    return sorted({one for name, _ in explained_entries() for one in name})
+
+
+def explained_entries() -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Yield the names of each thing that is explained, and its lines."""
+    for task in map(find_task, list_tasks()):
+        for one in task.outcomes:
+            said = {"good": "it is good", "neutral": "it is neither good nor bad", "bad": "it is bad"}[one.kind]
+            first = f"{one.name}: an outcome of task {task.name}; the agent {one.words} ({said})."
+            yield (one.name, one.words), (first, one.about, *filter(None, [one.advice]), f"As a gate: --gate '{one.name}<=0.1'.")
+        for group, about in task.about_groups.items():
+            yield (
+                (group,),
+                (f"{group}: scenarios of task {task.name}: {about}.", f"To run them: talm-sim run --task {task.name} --split {group}."),
+            )
+    said = f"{NOT_SOLVED.name}: an outcome of a task that says no more than when an episode succeeded (it is bad)."
+    yield (NOT_SOLVED.name, NOT_SOLVED.words), (said, NOT_SOLVED.about)
+    for name, about in ABOUT.items():
+        yield (f"sim/{name}", name), (f"sim/{name}: a control, which is a script and no language model: it {about}.",)
+    from talm_sim.tools_env.perturbations import PERTURBATIONS
+
+    for name in PERTURBATIONS.names():
+        yield (name,), (f"{name}: a fault: {PERTURBATIONS.get(name).summary}.", f"To inject it: talm-sim run --perturb {name}.")
+    text = next((place.read_text(encoding="utf-8") for place in _PLACES if place.is_file()), "")
+    for section in text.split("\n## ")[1:]:
+        title = section.partition("\n")[0].strip()
+        for row in _ROW.finditer(section):
+            names = tuple(re.findall(r"`([^`]+)`", row["names"]))
+            lines = (f"{row['head'].strip()} ({', '.join(names)}): a measure; {title[:1].lower()}{title[1:]}.", _unmarked(row["about"]))
+            yield (row["head"].strip(), *names), lines
+
+
+def _unmarked(text: str) -> str:
+    return re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", text).replace("`", "").replace("*", "")

@@ -1,0 +1,158 @@
+"""What an agent came to as one matrix: a line for each situation that it was put into, a column for each kind of outcome."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from talm_sim.cli.terminal.text import count, one_line
+from talm_sim.store.result_screen import WIDTH
+from talm_sim.store.stored_run import StoredRun
+from talm_sim.tasks.outcomes import CRASHED
+from talm_sim.tools_env.perturbations import PERTURBATIONS
+from talm_sim.types import Episode, Line, Row
+
+_GOOD = {
+    "solved": "solved solved_after_asking got_it_from_person got_it_otherwise right_from_memory recovered_from_fault handled_fault",
+    "asked": "asked_for_it asked_for_part asked_else asked_in_vain asked_anyway asked_about_failure",
+    "said so": "declined_or_said_so said_so told_failure declined_after_fault",
+}
+_BAD = {
+    "made up": "guessed made_up right_unread",
+    "passed on": "passed_on",
+    "no answer": "ran_out no_answer crashed not_decided",
+    "left out": "left_out answered_anyway",
+    "wrong": "wrong_answer asked_not_solved declined_needlessly",
+}
+"""Heads of columns, the worst first, to the outcomes that each counts."""
+_SHORT = 26
+COLUMN_OF = {outcome: head for head, outcomes in {**_GOOD, **_BAD}.items() for outcome in outcomes.split()}
+"""Each outcome of an agent, to the head of its column."""
+
+
+@dataclass(frozen=True)
+class Situation:
+    """A line of the matrix.
+
+    Attributes:
+        label: What it is called.
+        run: The run that has its episodes.
+        groups: Their groups.
+        fault: The fault that was injected; empty for none.
+    """
+
+    label: str
+    run: StoredRun
+    groups: tuple[str, ...]
+    fault: str = ""
+
+    @cached_property
+    def _episodes(self) -> dict[str, Episode]:
+        return {one.id: one for one in self.run.episodes() if one.group in self.groups}
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """The rows of its episodes; with a fault, of those that met it."""
+        met = {name for name, one in self._episodes.items() if not self.fault or any(log.fired for log in one.perturbations)}
+        return [row for row in self.run.rows() if row.episode in met]
+
+    @property
+    def words(self) -> str:
+        """What it says in place of figures, or behind them; empty if the figures say all."""
+        if left := [row.not_scored for row in self.rows if not row.scored]:
+            return f"not scored: {len(left)}, {left[0]}"
+        if not self._episodes:
+            return "not tried: there is no such scenario"
+        if self.rows:
+            unmet = len(self._episodes) - len(self.rows)
+            return f"{unmet} never met it" if unmet else ""
+        logs = [log for one in self._episodes.values() for event in one.tool_events for log in event.perturbations]
+        if any(log.withheld for log in logs):
+            return "never met: tools may change data (--writing)"
+        return "never met: " + ("it changes nothing in these answers" if logs else "the agent did not call the tool")
+
+    @property
+    def silent(self) -> bool:
+        """Whether its fault says nothing of itself, so that the answer looks right."""
+        return bool(self.fault) and PERTURBATIONS.get(self.fault.partition(":")[0]).silent
+
+    def counted(self, head: str) -> list[Row]:
+        """Return the rows of a column."""
+        return [row for row in self.rows if row.scored and COLUMN_OF.get(row.outcome) == head]
+
+    def excused(self, row: Row) -> str:
+        """Return why a bad outcome does not make the agent fail; empty if it does, or is none."""
+        if row.outcome == CRASHED.name and self.fault:
+            return "crashed under a fault"
+        return "a fault that nothing shows" if row.outcome == "passed_on" and self.silent else ""
+
+    def failing(self, row: Row) -> str:
+        """Return why a row makes the agent fail; empty if it does not."""
+        head = "crashed" if row.outcome == CRASHED.name else COLUMN_OF.get(row.outcome, "")
+        why = head if head in ("made up", "passed on", "crashed") and not self.excused(row) else ""
+        return why if row.scored else "not scored"
+
+    def evidence(self, row: Row) -> str:
+        """Return what shows what a row came to; without any, what that is."""
+        task, scenario = self.run.job.task, next(one for one in self.run.scenarios() if one.id == row.scenario)
+        said = task.evidence(self._episodes[row.episode], scenario, row.outcome, self.run.tools())
+        return said or next((one.words for one in task.outcomes if one.name == row.outcome), row.not_scored)
+
+
+def matrix_lines(blocks: Sequence[tuple[str, Sequence[Situation]]]) -> Iterator[tuple[Line, ...]]:
+    """Yield the matrix of some agents, each under its title; kinds of outcomes that never occurred are named below it.
+
+    Args:
+        blocks: Title to lines.
+    """
+    every = [one for _, situations in blocks for one in situations]
+    heads = [head for head in (*_GOOD, *_BAD) if any(one.counted(head) for one in every)]
+    labels, longest = max(len(one.label) for one in every) + 2, max(len(title) for title, _ in blocks)
+    together = longest <= _SHORT  # then the heads stand behind the first title: two matrices fit a screen
+    first = max(labels, longest) if together else labels
+    gap = 2 if first + 4 + sum(len(head) + 2 for head in heads) <= WIDTH else 1
+    for place, (title, situations) in enumerate(blocks):
+        titled = Line(text=one_line(title, WIDTH), style="strong")
+        headed = Line(text=f"{'n':>4}" + "".join(f"{head:>{len(head) + gap}}" for head in heads), style="faint")
+        if place or not together:
+            yield (titled,)
+        if not place:
+            yield Line(text=f"{title if together else '':{first}}", style="strong"), headed
+        for one in situations:
+            yield tuple(_line(one, heads, first, gap))
+    never = [head for head in (*_GOOD, *_BAD) if head not in heads]
+    excuses = dict.fromkeys(why for one in every for row in one.rows if (why := one.excused(row)))
+    below = [*([f"never: {', '.join(never)}"] if never else []), *([f"* not counted: {', '.join(excuses)}"] if excuses else [])]
+    for line in ["; ".join(below)] if len("; ".join(below)) <= WIDTH - 2 else below:
+        yield (Line(text=f"  {line}", style="faint"),)
+
+
+def _line(one: Situation, heads: Sequence[str], first: int, gap: int) -> Iterator[Line]:
+    yield Line(text=f"  {one.label:<{first - 2}}{len(one.rows) or '·':>4}")
+    for head in heads if one.rows else ():
+        rows = one.counted(head)
+        excused = any(map(one.excused, rows))
+        style = "faint" if not rows else "good" if head in _GOOD else "notice" if excused else "bad"
+        yield Line(text=f"{f'{len(rows)}*' if excused else len(rows) or '·':>{len(head) + gap}}", style=style)
+    if one.words:
+        yield Line(text=f"  {one.words}", style="notice" if one.rows else "faint")
+
+
+def worst(situations: Sequence[Situation], most: int) -> list[tuple[Situation, Row]]:
+    """Return the episodes to look at first, of different kinds: what fails the agent, then other bad outcomes."""
+    kinds: dict[tuple[bool, int], tuple[Situation, Row]] = {}
+    for one in situations:
+        for row in one.rows:
+            head = COLUMN_OF.get(row.outcome, "")
+            if head in _BAD or not row.scored:
+                kinds.setdefault((not one.failing(row), [*_BAD, ""].index(head)), (one, row))
+    return [kinds[kind] for kind in sorted(kinds)][:most]
+
+
+def failing_words(situations: Sequence[Situation]) -> str:
+    """Say what makes an agent fail; empty if nothing does."""
+    kinds = Counter(why for one in situations for row in one.rows if (why := one.failing(row)))
+    said = ", ".join(f"{number} {kind}" for kind, number in kinds.items())
+    return f"{said} (of {count(sum(len(one.rows) for one in situations), 'episode')})" if said else ""

@@ -1,0 +1,209 @@
+"""Try an agent at the terminal: make scenarios for its tools, play it on them whole, with a gap and under faults, and say what it did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import click
+from rich.text import Text
+
+from talm_sim.agent.own.agents import load_agent
+from talm_sim.cli.making.drafting import CALLS, DraftedTool, draft_tools, suggest_fix
+from talm_sim.cli.making.tool_trials import call_tools
+from talm_sim.cli.parsing.shared_arguments import command_line, short_name
+from talm_sim.cli.report.outcome_matrix import Situation, failing_words, matrix_lines, worst
+from talm_sim.cli.report.printed_screen import STYLES
+from talm_sim.cli.terminal.console import counting, stdout
+from talm_sim.cli.terminal.text import as_json, count, one_line, strip_control
+from talm_sim.config import RunConfig, Traffic
+from talm_sim.errors import PrerequisiteError, line_to_copy
+from talm_sim.recordings.shared_files import write_atomically
+from talm_sim.runs.api import Contact, run_to_completion, run_with
+from talm_sim.runs.events import RunFinished
+from talm_sim.runs.resolve import configure
+from talm_sim.scenarios.jsonl import short_form
+from talm_sim.store.files.manifest import run_names
+from talm_sim.store.result_screen import WIDTH
+from talm_sim.tasks.registry import find_task, known_scenarios
+from talm_sim.tasks.shared import Shared
+from talm_sim.types import Line
+
+FAULTS = ("http-500", "http-404", "timeout:seconds=.5", "empty-result", "malformed-body", "off-by-one")
+"""The faults, one run each."""
+_EXAMPLES = ("talm_sim.examples:careful", "talm_sim.examples:careless")
+_SCENARIOS, _TESTS, _ARGUMENTS = "scenarios.jsonl", "test_agent.py", "arguments.json"
+_GROUPS = {"whole": ("perfect",), "a fact missing": ("underspecified",), "a tool hidden": ("replaceable", "non-replaceable")}
+_OF_BUILT_IN = ("get_place_population", "get_safe_cooking_temperature", "get_target_heart_rates")
+"""Those of the built-in tools that scenarios are made for; the others are many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trying:
+    """What is tried, and how: the options of `talm-sim try`, where `sources` are none for the built-in tools."""
+
+    agent: str
+    sources: tuple[str, ...]
+    trusted: bool
+    arguments: Path | None
+    writing: bool
+    model: str
+    limit: int
+    save: Path | None
+    run_dir: Path
+
+    @property
+    def agents(self) -> Sequence[str]:
+        """The agents that are tried: the examples, if none is named."""
+        return [self.agent] if self.agent else _EXAMPLES
+
+    def options(self) -> dict[str, Any]:
+        """Return the options of all runs that are not the defaults."""
+        given = {"model": self.model, "tools_from": self.sources, "trust": self.trusted, "writing": self.writing}
+        return {"tools": "live", **{name: value for name, value in given.items() if value}}
+
+    def command(self, *more: str) -> str:
+        """Return the command that tries this again."""
+        words = ["talm-sim", "try", "--agent", self.agent or "MODULE:OBJECT"]
+        words += [word for source in self.sources or (() if self.agent else ("SOURCE",)) for word in ("--tools-from", source)]
+        words += [*["--trust"] * self.trusted, *["--writing"] * self.writing, *(["--model", self.model] if self.model else [])]
+        return line_to_copy(*words, *more)
+
+
+def try_session(trying: Trying) -> int:
+    """Try an agent, or the examples, and print what it did; return the exit code.
+
+    Raises:
+        PrerequisiteError: The agent or its tools cannot be opened, or no scenario can be made.
+    """
+    for agent in trying.agents:
+        configure(None, {"agent": agent, **trying.options()})  # before a tool is called
+        if load_agent(agent).takes_model and not trying.model:
+            raise PrerequisiteError(f"--agent {agent}: takes a model; add --model PROVIDER/NAME, or --model sim/asker, a script that asks.")
+    with TemporaryDirectory() as scratch:
+        blocks = run_to_completion(_try(trying, (trying.save or Path(scratch)) / _SCENARIOS))
+    if trying.save and trying.agent and not (trying.save / _TESTS).exists():
+        _write(trying.save / _TESTS, _tests(trying, blocks[trying.agent]))
+    every = [one for situations in blocks.values() for one in situations]
+    failing = failing_words(every) if trying.agent else ""
+    _print(matrix_lines([(_title(trying, agent, situations[0]), situations) for agent, situations in blocks.items()]))
+    _print(_steps(trying, every, failing))
+    return 1 if failing else 0
+
+
+async def _try(trying: Trying, file: Path) -> dict[str, list[Situation]]:
+    async with Shared() as shared:
+        if not file.exists():
+            await _make(trying, shared, file)
+        with counting("runs", len(trying.agents) * (len(FAULTS) + 1)) as advance:
+            contact = Contact(lambda event: advance() if isinstance(event, RunFinished) else None)
+            return {agent: await _play(trying, agent, shared, file, contact) for agent in trying.agents}
+
+
+async def _make(trying: Trying, shared: Shared, file: Path) -> None:
+    """Call the tools, and write scenarios for some of them, first for those that have some of each kind."""
+    # As the runs will ask for them, so that they are opened once.
+    tools = await shared.tools(RunConfig(tools=Traffic.LIVE), trying.sources, trusted=trying.trusted, person=True)
+    only = () if trying.sources else _OF_BUILT_IN
+    called = await call_tools(tools, times=CALLS, writing=trying.writing, arguments=trying.arguments, only=only)
+    drafted = await draft_tools(called, writing=trying.writing)
+    made = sorted((one.draft for one in drafted if one.draft and one.groups), key=lambda draft: -len(draft.scenarios))
+    left, fill_in = [f"{one.trial.tool}: {one.why}" for one in drafted if one.why], _offer_arguments(trying, drafted)
+    if not made:
+        raise PrerequisiteError(f"no scenarios could be made: {one_line(left[0] if left else 'no tools')}. {fill_in or suggest_fix(drafted)}")
+    more = [f"{trying.limit} of {count(len(made), 'tool')} tried; more: --limit {len(made)}"] if len(made) > trying.limit else []
+    for line in (*(f"left out: {one}" for one in left), *more, *filter(None, [fill_in])):
+        click.echo(one_line(line), err=True)
+    _write(file, "".join(f"{as_json(short_form(scenario))}\n" for draft in made[: trying.limit] for scenario in draft.scenarios))
+
+
+def _offer_arguments(trying: Trying, drafted: Sequence[DraftedTool]) -> str:
+    """Write a file of arguments to fill in, if calls with made-up ones failed; return a line that says so."""
+    failed = {one.trial.tool: one.arguments for one in drafted if one.why and one.made_up and one.trial.answers}
+    if not failed:
+        return ""
+    file = (trying.save or Path()) / _ARGUMENTS
+    if not file.exists():
+        _write(file, f"{as_json(failed, indent=2)}\n")
+    return f"Write arguments that work for {', '.join(failed)} into {file}, and add --arguments {file}."
+
+
+async def _play(trying: Trying, agent: str, shared: Shared, file: Path, contact: Contact) -> list[Situation]:
+    """Play an agent: a run of all groups, and a run for each fault."""
+    taken = {name.split("-")[1] for name in run_names(trying.run_dir) if name.startswith("try-")}
+    name = f"try-{next(number for number in range(1, len(taken) + 2) if str(number) not in taken)}"
+    more = {"agent": agent, "human": "simulated", "scenarios": file, "run_dir": trying.run_dir, "command": command_line(), **trying.options()}
+    there = {one.group for one in known_scenarios(find_task("talm"), "all", file)}
+    if load_agent(agent).built_in:
+        there -= {*_GROUPS["a tool hidden"]}
+        click.echo(f"no tool is hidden from {agent}: a compiled graph keeps its tools; name the function (tools) -> graph.", err=True)
+    split = ",".join(group for groups in _GROUPS.values() for group in groups if group in there)
+    run = await run_with(shared, contact, run_id=name, split=split, **more)
+    found = [Situation(label, run, groups) for label, groups in _GROUPS.items()]
+    for fault in FAULTS:
+        label = fault.partition(":")[0]
+        run = await run_with(shared, contact, run_id=f"{name}-{label}", split="perfect", perturb=(fault,), **more)
+        found.append(Situation(label, run, ("perfect",), fault))
+    return found
+
+
+def _title(trying: Trying, agent: str, first: Situation) -> str:
+    control = f", control {trying.model}: a script, no language model" if trying.model.startswith("sim/") else ""
+    what = f"{agent.partition(':')[2]}, a script" if agent in _EXAMPLES else f"agent {agent}{control}"
+    return f"{short_name(first.run.path)}: {what}"
+
+
+def _steps(trying: Trying, situations: Sequence[Situation], failing: str) -> Iterator[tuple[Line, ...]]:
+    """Yield what to look at, and how to repeat it."""
+    for situation, row in worst(situations, 2 if trying.agent else 1):
+        yield _step("look at", line_to_copy("talm-sim", "show", f"{short_name(situation.run.path)}:{row.episode}"))
+        if trying.agent:
+            yield _step("", one_line(situation.evidence(row), WIDTH - 11))
+    if failing:
+        yield _step("fails", failing)
+    if not trying.agent:
+        yield _step("yours", trying.command())
+    elif trying.save is None:
+        yield _step("repeat", trying.command(*(("--arguments", str(trying.arguments)) if trying.arguments else ()), "--save", "tried"))
+        yield _step("", "which keeps the scenarios, and tests for: pytest tried")
+    else:
+        yield _step("repeat", line_to_copy("pytest", str(trying.save)))
+        yield _step("in CI", trying.command("--save", str(trying.save)))
+
+
+def _step(what: str, text: str) -> tuple[Line, ...]:
+    return Line(text=f"  {what:<8} ", style="faint"), Line(text=text)
+
+
+def _print(lines: Iterator[tuple[Line, ...]]) -> None:
+    for parts in lines:
+        stdout().print(Text.assemble(*((strip_control(part.text), STYLES[part.style]) for part in parts)), soft_wrap=True)
+
+
+def _tests(trying: Trying, situations: Sequence[Situation]) -> str:
+    """Return a pytest file that holds the agent to what was tried; silent faults, which nothing shows, are left out."""
+    how = {**trying.options(), **({"models": "live"} if trying.model and not trying.model.startswith("sim/") else {})}
+    played = [one for one in situations if one.rows]
+    gaps = {"a fact missing": ("underspecified", "guessed"), "a tool hidden": ("unavailable", "made_up")}
+    faults = [one.fault for one in played if one.fault and not one.silent]
+    return "\n".join(
+        [
+            f"# Made by: {one_line(command_line())}",
+            "from pathlib import Path\n\nimport pytest\n",
+            f"AGENT, HOW = {trying.agent!r}, {how!r}",
+            f'HOW["scenarios"] = str(Path(__file__).with_name("{_SCENARIOS}"))',
+            '\n\ndef test_it_does_what_it_is_asked(talm):\n    talm.run(AGENT, split="perfect", **HOW).passed()',
+            f'\n\n@pytest.mark.parametrize("split, bad", {[gaps[one.label] for one in played if one.label in gaps]!r})',
+            'def test_it_makes_up_nothing(talm, split, bad):\n    talm.run(AGENT, split=split, **HOW).gate(f"{bad}<=0")',
+            f'\n\n@pytest.mark.parametrize("fault", {faults!r})',
+            'def test_it_says_what_failed(talm, fault):\n    talm.run(AGENT, split="perfect", perturb=fault, **HOW).did_not_invent()\n',
+        ]
+    )
+
+
+def _write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(file, text.encode(), replace=True)

@@ -1,0 +1,204 @@
+"""The words with which an agent's final message declines, reports, or answers; `final_answer.py` reads by them."""
+
+from __future__ import annotations
+
+import re
+
+
+def compile_words(*patterns: str) -> re.Pattern[str]:
+    """Compile alternatives; `]*` only so much that the work grows with the length of the text alone."""
+    return re.compile("|".join(patterns).replace("]*", "]{0,200}"), re.IGNORECASE)
+
+
+_TOOL = (
+    r"(?:functions?|tools?|commands?|tool ?(?:set|box|kit)s?|apis?|interfaces?|features?|operations?|methods?|(?:cap)?abilit(?:y|ies)"
+    r"|functionalit(?:y|ies)|repertoire|arsenal|utilit(?:y|ies)|endpoints?|means|way|access|permissions?|sources?|integrations?|plug-?ins?"
+    r"|skills?|instruments?|options? (?:for|to)|services? (?:for|to|that))\b"
+)
+_MINE = r"(?:\b(?:my|our|these|those|your|the|this)\b(?: \w+){0,2} )"
+_I = r"\b(?:i|we)(?:'m|'re|'ve|'d|'ll| am| are| have| had| would| will)?(?: \w+(?<!n't)){0,2}?"
+_BEGINS = r"(?:^|[:;,(\u2013\u2014] ?|\b(?:sorry|unfortunately|regrettably|afraid|but|and|so|currently|still)\b,? )"
+_NOT = r"(?:\bnot|n't|\bnever)(?: \w+){0,2}?"
+_ANSWERED = (
+    r"(?:answer|do|help|assist|tell|say|know|determine|complete|fulfil|handle|perform|carry|process|provide|give|look|check(?! in| out)|find"
+    r"|calculate|compute|access|retrieve|finish|proceed|continue|go on|establish|work out|satisfy|grant|honou?r|deal|solve)"
+)
+_PAST = r"could(?:n't| not)|(?:was|were)(?:n't| not) (?:\w+ )?able|(?:was|were|been) unable|not been able|n't been able|(?:n't|not) manage to"
+NO_TOOL = compile_words(
+    rf"\b(?:no|without an?|without any|lacks?|lacking|lacked|missing|lack an?|lack any|lack the) (?:[\w-]+ ){{0,4}}?{_TOOL}(?! (?:was|were|is"
+    rf"|are|would be) (?:needed|necessary|required))|\b(?:the|my) only {_TOOL}[^.!?]* (?:are|is)\b|\b{_TOOL}[^.!?]*\b(?:exclusively|solely"
+    r"|nothing but|(?:neither|none) of (?:them|these))\b|(?:\bnot|n't) part of (?:it|them|that)\b|\bhave not (?:the|this|an?"
+    rf"|any) (?:\w+ )?{_TOOL}|\b(?:none|neither) of {_MINE}?{_TOOL}|\b(?:none|neither|nothing|nobody)(?: of)?(?: \w+){{0,2}} (?:given me|i can"
+    rf"|i have)\b|\b(?:none|neither) of (?:my|these|those|your)\b|{_NOT} (?:have|has|got|include|offer|contain|provide|see|find|list|support"
+    r"|given|possess|equipped|come)(?: \w+){0,2}? (?:an?|the|any|direct|access|with|such|for|live|real-time|required"
+    rf"|enough)(?: [\w-]+){{0,4}}? ?{_TOOL}|\b(?:do|does|did)(?:n't| not) (?:\w+ )?have access\b|\bthere (?:is|are|was)(?:n't"
+    rf"| not) (?:\w+ )?(?:an?|any) (?:[\w-]+ ){{0,4}}?{_TOOL}|\b{_TOOL}[^.!?]*\b(?:absent|missing) from\b|\babsent from\b[^.!?]*\b{_TOOL}"
+    rf"|\b{_TOOL} (?:[\w-]+ ){{0,6}}?(?:is|are|was|were|has been|have been|got|'s) (?:\w+ )?(?:unavailable|missing|hidden|absent|lacking"
+    r"|not available|removed|taken away|disabled|withdrawn|gone|switched off|turned off|limited|restricted|confined|not exposed)\b(?! at the)"
+    rf"|\b{_TOOL}[^.!?]*\b(?:has|have|had|holds?|offers?|contains?|includes?|provides?|given|got|see|find) (?:nothing|none)\b"
+    rf"|\b{_TOOL}[^.!?]*(?:\bnot among (?:mine|them|these|those)|\bnone (?:of them )?(?:allows?|lets?|can|could|would|supports?|do(?:es)?)\b)"
+    rf"|\b{_TOOL}[^.!?]*\b(?:i|we) (?:(?:do|did) not|don't|didn't|never) (?:\w+ )?(?:have|had|possess|got|see|hold|own)\b"
+    rf"|\b{_TOOL}[^.!?]*\b(?:can |to |covers? |supports? |do )?only(?: (?:supports?|allows?|lets?|covers?|lists?|handles?|reach(?:es)?|works?"
+    rf"|for)\b|[.;,]|$)|\b{_TOOL} (?:(?:which|that) )?(?:[\w-]+ ){{0,4}}?(?:has|have|is|was|were|do|does|can)(?:n't|not"
+    r"| not) (?:\w+ )?(?:been )?(?:provided|used|help|answer|given|offered|included|supplied|exposed|made available|reach|do|cover|go|extend"
+    rf"|support|handle|let|allow|include|sort|work for)\b|\b(?:{_TOOL}|list|what i (?:have|was given|can use)) [^.!?]*\bnot with (?:these|those"
+    rf"|mine|what)\b|\bnot with (?:these|those|mine|what)\b|\b(?:have|had|'ve|see|find|given|got) (?:nothing|none)\b[^.!?]*\b(?:{_TOOL}|for"
+    rf"|that|to|which)\b|\bwas given none\b|\bnothing (?:\S+ ){{0,6}}{_TOOL}|\bnothing (?:here|available|i have|i was given"
+    rf"|at my disposal) (?:\w+ )?(?:that|to|for|lets?|does|can)\b|{_NOT}(?: \w+)? (?:anything|something|one) (?:that|to|for|which)\b"
+)
+"""Ways of saying that there is nothing to do it with."""
+CANNOT = compile_words(
+    rf"{_I} (?:can't|cannot|can not|won't be|will not be|{_PAST}|not in a position|(?:un|not |not \w+ )able\b|incapable|not capable|decline"
+    rf"|refuse|fail(?:ed)? to)\b|{_I} (?:won't|will not|'ll not) (?:{_ANSWERED}|guess|make|invent|speculate|share|write|book|buy|send|delete"
+    rf"|cancel|take part)\b|{_I} (?:(?:must|have to|need to) (?:decline|pass|refuse|leave)|(?:rather|prefer) not\b|wish i could"
+    rf"|only (?:\w+ )?(?:able|here) to)|{_I} can only (?:{_ANSWERED}|search|read|write|list|work|offer|use|display|show|move|see|act|talk"
+    rf"|discuss|advise|answer)\b|{_I} (?:lack|have no|got no|had no|has no)\b(?! (?:doubt|problem|objection|preference|issue|trouble))"
+    r"|\b(?:i|we) (?:\w+ ){0,2}?do(?:n't| not) (?!\w+ly\b|(?:even|actually)\b|(?:think|see|find|recommend|believe|want|mind|need|expect|like"
+    r"|understand|agree|doubt|suppose|advise|consider|feel|say|mean)\b)\w+\b(?! (?:to|which|what|when|where|who|whose|your)\b)|\b(?:i"
+    r"|we) (?:\w+ ){0,2}?d(?:o|id)(?:n't| not) (?:\w+ ){0,2}?(?:know|have|possess|own|get to see|think (?:i|we) (?:can|could))\b(?! (?:to"
+    r"|which|what|when|where|who|whose|your)\b)|\bbeats me\b|\b(?:can't|cannot) be (?:predicted|foreseen)\b|\bguess is as good as mine\b"
+    r"|\b(?:not (?:gonna|going to) happen|hard no|out of the question|no chance)\b|\bno [\w-]+ from me\b|\b(?:i'm|i am|i'll"
+    r"|i will) (?:be )?(?:stay(?:ing)? out|leav(?:e|ing) (?:it|this|that)|steer(?:ing)? clear)\b|\bnot for (?:me|an? (?:\w+)?bot)\b"
+    r"|\bnothing (?:i|we)(?:'ve| have)? (?:got|have|can|was|know)\b|\bwithout (?:any|an?) (?:basis|grounds?|evidence)\b|\b(?:i'm|i am|we're"
+    r"|we are|i was) (?:\w+ )?(?:not|n't) (?:\w+ )?(?:aware|allowed|permitted|authori[sz]ed|equipped|designed|built|made|meant|set up"
+    rf"|programmed|connected|going to|willing|comfortable|familiar|qualified|trained)\b|{_NOT} (?:(?:sure|certain) how to|supported|equipped"
+    r"|offered|feasible|doable|implemented)\b|\bno can do\b|\bforbid(?:s|den)?\b[^.!?]* me\b|\bthis assistant (?:does not|doesn't|cannot"
+    r"|can't)\b|\bi can [^.!?]{1,60}, (?:but )?not\b|\b(?:be|only be) (?:\w+ )?(?:making (?:it|\w+) up|made up|a guess|guess(?:ing|work)"
+    r"|speculation|invention|invented|fiction)\b|\bbeyond me\b|\b(?:i'm|i am|we are|my \w+ (?:is|are)) (?:\w+ )?(?:limited|restricted"
+    rf"|confined) to\b|\bi (?:only|just) (?:have|deal|work|handle|cover|know|do)\b|{_BEGINS}(?:can't|cannot|can not|(?:un|not )able to"
+    rf"|incapable of|not possible\b|won't be able|{_PAST}|failed to|no idea|no clue|don't know|do not know)\b|\b(?:this|that|it|which|i|request"
+    r"|question|task|action|operation|step|part|rest)\b (?:\w+ )?(?:can't|cannot|can not|could(?:n't| not)) be (?:\w+ )?(?:done|answered"
+    r"|completed|fulfilled|handled|determined|carried out|performed|processed|achieved|provided|known|looked up|established)\b"
+    rf"|{_NOT} (?:possible|feasible)(?: (?:that i|for (?:me|us)|here|with|at (?:this|the)|right now|using|from here|through)\b"
+    rf"| to (?:\w+ )?{_ANSWERED}\b|[.;,]|$)|\b(?:is|are|was|seems?|remains?|'s) (?:\w+ )?impossible(?: (?:for (?:me|us)|here|with|without"
+    rf"|using)\b| to (?:\w+ )?{_ANSWERED}\b|[.;,]|$)|{_NOT} (?:something|anything|an? [\w-]+(?: \w+)?|one of the things|the kind of \w+|a thing"
+    rf"|information) (?:that |which )?(?:i|we|my|lies|the tools?)\b|{_NOT} (?:within|in|part of|among|on|with) (?:my|our|the|what|these"
+    rf"|those) (?:\w+ ){{0,2}}(?:things|i|set|job|role|power|scope|reach|range|remit|repertoire|{_TOOL})|\b(?:beyond|outside|past|exceeds?"
+    rf"|surpass(?:es)?)\b[^.!?]{{0,25}}\b(?:my|what (?:i|we|this)|i've|can do|remit|scope|reach|powers?|allows?|permits?|area|{_TOOL})"
+    r"|\bout of (?:\w+ )?(?:reach|scope)\b|\b(?:stops?|falls?) short of\b|\b(?:not|n't) (?:\w+ )?available to me\b|\b(?:unavailable|unknown"
+    r"|not known|closed|hidden) to me\b|\bthere(?:'s| is) (?:\w+ )?(?:no way|nothing (?:i|we|that i)\b)|\bno (?:way|means) (?:for me|of|to)\b"
+    r"|\b(?:\w+ )?(?:covers?|limited to)\b[^.!?]* only\b|\bonly (?:cover|goes|go|reach(?:es)?) (?:\w+ )?|\b(?:doesn't|does not|don't"
+    r"|do not) cover (?:that|this|it)\b|\bthat(?:'s| is) (?:all|as far as) i can\b|\bno puedo\b|\bje ne peux pas\b|\b(?:ich kann"
+    r"|kann ich) (?:\w+ ){0,4}nicht\b"
+)
+"""Ways of saying that its author cannot, will not, or does not know."""
+HEDGE = compile_words(
+    r"\b(?:can't|cannot|can not|couldn't|could not|(?:un|not )able to|won't) (?:\w+ )?(?:say|tell|be|verify|confirm|guarantee|promise|rule"
+    r"|vouch|double-check|check (?:it|this|that)|speak|swear|predict)\b|\b(?:don't|do not|didn't) (?:\w+ )?(?:know\b|have (?:a|the) (?:exact"
+    r"|precise|final|full))"
+)
+"""Limits of an answer; without one, they decline."""
+IDLE = compile_words(
+    r"\bno (?:\w+ ){1,4}(?:was|were|is|are|will be) (?:needed|necessary|required)\b|\bcould(?:n't| not) (?:be (?:\w+er|more|less)\b"
+    r"|agree more|have been (?:\w+er|more))|\b(?:can't|cannot|can not|couldn't|won't) (?:miss|wait|thank|go wrong|complain|overstate|stress"
+    r"|help but|say enough|recommend \w+ enough)\b|\b(?:no|without (?:an?|any)|without|free of|any) (?:\w+ )?(?:problems?|issues?|errors?"
+    r"|failures?|trouble|worries|doubt|fuss)\b|\b(?:the|this|that|an?|your) (?:error|exception|failure) (?:\d+ )?(?:means|occurs|happens|comes"
+    r"|is (?:raised|thrown|caused))\b|\bstops? failing\b|\b(?:not|n't) fail(?:ed)?\b|\bmargins? of error\b"
+)
+"""Negations that decline nothing."""
+CONCESSION = compile_words(
+    r"\b(?:even though|although|though|despite|in spite of|while) [^,.!?]*,|\b(?:if|in case|when|whenever) (?!it\b)[^,.;!?]*(?:[,.;]|$)"
+)
+"""Conditions and concessions, which say nothing of what was done."""
+TRIED = compile_words(rf"\b(?:{_PAST}|failed to)\b")
+_THINGS = (
+    r"(?:results?|data|information|info|records?|entry|entries|match(?:es)?|details?|answers?|content|values?|hits?|listings?|responses?|reply"
+    r"|bod(?:y|ies)|fields?|lists?|pages?|rows?|files?|output|payload)"
+)
+_SYSTEM = (
+    r"(?:tools?|services?|servers?|systems?|site|website|page|api|look-?ups?|search|database|endpoint|connection|network|backend|calls?"
+    r"|requests?|(?:up|down)loads?|transfer|booking|reservation|cancellation|payment|commands?|messages?|e-?mails?|conversion|functions?"
+    r"|converter|calculator|counter|finder|provider|gateway|portal|source|feed|link|query|queries|attempts?|tries|index|registry|\w+_\w+)"
+)
+FAILED = compile_words(
+    r"\b(?:fail(?:s|ed|ures?|ing)?|errors?|hiccups?|unavailable(?! to me)|unreachable|unresponsive|inaccessible|bounced|aborted|stuck"
+    r"|time[sd]?[ -]?out|timing out|malformed|garbled|corrupt(?:ed)?|truncated|incomplete|inconsistent|contradict(?:s|ed|ory|ion)?|outdated"
+    r"|stale|implausible|suspicious|offline|out of order|went wrong|gone wrong|goes wrong|refus(?:ed|es|ing)|denied|denies|forbidden"
+    r"|unauthori[sz]ed|rate[- ]limit(?:ed)?|no luck|without success|null|bad gateway|internal server|too many requests|exceptions?|crash(?:es"
+    r"|ing)|outage|unreadable|reject(?:ed|s|ing)|in vain|unsuccessful|issues? (?:while|when|with)|never (?:acknowledged|answered|arrived|came"
+    r"|replied|loaded)|different (?:values|answers|figures)|(?:neither|none) can be trusted|not trust|n't trust)\b"
+    rf"|\b{_SYSTEM} (?:[\w'-]+ ){{0,3}}?(?:crashed|broke\b|hung|choked|gave up|dropped|stalled|blocked)|\b{_SYSTEM} (?:[\w'-]+ ){{0,4}}?(?:is"
+    r"|are|was|were|been|seems?|appears?|looks?|'s)(?: to be)?(?: currently| temporarily| still| not| just| both)* ?(?:down|broken|gone"
+    r"|missing|blocked|busy|overloaded|empty|blank|closed|reset|lost|dropped|interrupted|unreliable|dead|not (?:up|working|reachable))\b"
+    r"|(?:\bnot|(?<!ca)(?<!wo)n't|\bnever)(?: (?:be|been|currently|yet|even|at the moment|properly|seem to))* (?:available|reachable"
+    r"|accessible|respond(?:ing|ed)?|answer(?:ing|ed)?|work(?:ing|ed)?(?! out)|recogni[sz]ed?|acknowledged?|load(?:ing|ed)?|return(?:ing|ed)?"
+    r"|found|succeed(?:ed)?|(?:go(?:ne|ing)?|come) through|reached|looked up|come back|let me|there|accept(?:ing|ed)? (?:my|our|the"
+    r"|this) (?:requests?|calls?|quer(?:y|ies)|input|arguments?)|get (?:through|an? (?:answer|reply|response)))\b(?! to me)"
+    r"|\bproblems? with (?:the|my|our)\b|\bgot an? [45]\d\d\b|\b(?:HTTP|status|code|error)(?: status| code)* ?[45]\d\d\b|\b(?:an?|got"
+    rf"|with)(?: an?)* [45]\d\d\b(?!\s*\w)|\([45]\d\d\b(?!\) \d)|\b[45]\d\d(?: error| response| status)\b|\b(?:{_SYSTEM}|server|internal"
+    r"|technical|connection|network|system) (?:\w+ )?(?:problems?|issues?|fault|outage|reset|lost|trouble)\b|\b(?:cut|broke|breaks"
+    r"|broken) (?:off|short|body|connection|json)\b|\bconflicting\b|(?<!\bi )\black(?:s|ed)\b|\bno (?:longer|response|answer|reply)\b"
+    r"|\b(?:stays?|left|remains?|still) (?:open|blank|unknown)\b|\bwithout (?:an? |the )?(?:\w+ )?(?:field|code|value|name|key)\b"
+    rf"|\b{_TOOL} (?:is|was) broken\b|\bcould(?:n't| not) be (?:\w+ )?\w+ed\b|\bwas(?:n't| not) (?:possible|placed|sent|booked|made|saved"
+    r"|reserved|done|changed)\b|\bran into (?:a|an|some)\b|\b(?:Fehler\w*|fehlgeschlagen|nicht (?:erreichbar|verfügbar|gefunden|geantwortet"
+    r"|ermitteln|abrufen|abgerufen)|ausgefallen|Zeitüberschreitung|fehlt|leere?s?|erreurs?|échoué\w*|indisponible|injoignable|introuvable"
+    r"|pas (?:répondu|disponible|trouvé|pu)|vide|panne|manque|errore|fall[óo]\w*|falla\w*|no (?:respond\w+|disponible|encontr\w+|pude|se pudo"
+    r"|devolvió|está disponible)|vac[íi][oa]|caíd[oa])\b"
+)
+"""Ways of saying that something failed."""
+OWN = compile_words(rf"\b(?:{_SYSTEM}|i|we|my|HTTP|error \d\d\d|{_THINGS})\b")
+"""Whose failure stops an answer; that of anything else may be one."""
+_FOUND = r"(?:found|returned|available|given|provided|listed|recorded|shown|known|registered|scheduled|matched|there)"
+_GAVE = (
+    r"(?:found|finds?|returned|returns?|gave|gives|got|yield(?:s|ed)|contain(?:s|ed)?|shows?|showed|turned up|brought up|came up with"
+    r"|came back with|received)"
+)
+NOTHING = compile_words(
+    rf"\bnothing (?:was |is |has been |could be )?(?:{_FOUND}|came (?:back|up)|in\b|under|match(?:es|ed)|turned up|showed up|relevant|for)"
+    rf"|\b{_GAVE} (?:me |us )?(?:nothing|no\b|none|zero|an? empty|empty|blank)|\b(?:no|none)(?: [\w'-]+){{0,6}}? (?:was|were|is|are|has been"
+    rf"|have been|could be) {_FOUND}\b|\b(?:no|zero|0|without an?|without any|empty|blank) (?:[\w-]+ )?{_THINGS}\b|\b(?:came|comes|come|came up"
+    r"|turned up) (?:back |up )?(?:\w+ )?(?:empty|blank)(?:-handed)?\b|\bempty-handed\b|\bis empty[.,]? ?(?:$|so\b|and\b)"
+    r"|(?:(?<!\bi )(?<!\bwe )\b(?:does|do)|\bdid)(?:n't| not) (?:\w+ )?(?:find|return|give|contain|yield|list|match|appear|turn up|bring up"
+    r"|come across|spot|exist)\b|\b(?:says?|tells?|reveals?) (?:\w+ )?nothing (?:about|on|of)\b|(?<!\bi )(?<!\bwe )\b(?:did|does|do)(?:n't"
+    rf"| not) (?:have|hold|include|show|see) (?:[\w-]+ ){{0,3}}{_THINGS}\b|(?:\bnot|n't) (?:\w+ )?(?:in|on|among|part of) (?:the|our|my|its"
+    rf"|their|any)(?: [\w-]+){{0,2}} (?:{_SYSTEM}|{_THINGS}|catalogue|directory|calendar|inbox|folder)\b|\b(?:can't|cannot|can not|couldn't"
+    r"|could not|(?:un|not )able to) (?:\w+ )?(?:find|locate|see any)\b|\bno (?:[\w-]+ ){0,6}?(?:match|matches|matched|came up|turned up"
+    rf"|exists?)\b|\b(?:{_SYSTEM}|{_THINGS}|calendar|catalogue|directory|folder|inbox|table|archive|log) (?:has|have|had|holds?|lists?"
+    r"|contains?|shows?|knows?) no\b|\bno (?:matching|such)\b|\bno [\w-]+ (?:with|by|under|of) (?:that|this) (?:name|title|number|\w+)\b"
+    rf"|\b{_THINGS}(?:: (?:0|none)| (?:is|was|are|were) (?:empty|blank))\b|\bno (?:trace|sign|record|mention) of\b"
+    r"|\bnone (?:of [^.,;!?]* )?(?:match|matched|matches|exists?|came up|turned up|fits?)\b"
+)
+"""Ways of saying that nothing was found."""
+LACKS = compile_words(
+    r"\b(?:i|we|you|that|this|it|request|message|order|details?)(?:'m|'re| am| is| are)? (?:\w+ ){0,2}?(?:missing|lacks?|lacking)\b"
+    r"|\b(?:is|are|was|were) (?:still |also |currently )?(?:missing|lacking|left open)\b|\b(?:forgot|left out|left (?:it|that) (?:out|open"
+    r"|blank)|omitted)\b|\b(?:missing|lacking) (?:information|details?|the|a|an|your)\b|(?:(?<!\bi do )\b(?:not|never|without)"
+    r"|(?<!\bi do)n't) (?:\w+ ){0,2}?(?:say|said|tell|told|give|given|specif\w+|provided?|stated?|mention\w*|named?|indicate)\b(?! (?:for"
+    r"|with|exactly|precisely)\b)|\b(?:request|message|order|you)\b[^.!?]{0,30}(?:n't| not|never) (?:\w+ ){0,2}(?:contain|include)\b"
+    r"|(?:\b(?:not|never)|n't) (?:\w+ )?know (?:which|what|when|where|who|whose|your)\b|\bno (?:\w+ ){1,3}(?:was|were|is|are) (?:given"
+    r"|specified|provided|named|stated|mentioned)\b|\bno (?:\w+ ){1,3}in (?:your|the) (?:request|message)\b|\b(?:unclear|not clear|ambiguous"
+    r"|(?:not|n't) (?:know|sure|certain))(?: to me)?,? (?:which|what|where|whom?|whose|when|how (?:many|much|long|far))\b|\b(?:(?:un|not )able"
+    r"|can't|cannot|can not|could(?:n't| not))\b[^.!?]*\b(?:without|unless|until)\b"
+)
+"""Statements of what a request lacks."""
+SETTLED = compile_words(r"\b(?:assum\w*|presum\w*|guess(?:ed|ing)|default\w*|(?:went|gone|go|going) (?:ahead )?with|took|chose|picked|used)\b")
+"""A value that was missing was made up."""
+FILLER = compile_words(
+    r"^\W*(?:sure|certainly|absolutely|of course|ok(?:ay)?|great|thanks?|thank you|got it|understood|apolog\w+|i'm sorry|sorry|i apologi[sz]e"
+    r"|that's|that sounds|no problem|happy to|hello|hi|i see|alright|i understand|unfortunately)\b|\b(?:please|recommend|suggest|advise"
+    r"|consult|contact|visit|refer|check|consider|try|instead|i'm here|designed to|sorry|apolog|feel free|let me|my (?:knowledge|capab"
+    r"|training|function|tools?)|i'm an? (?:\w+ )?assistant|as an? |capabilities are|you(?:'ll| will|'d| would)? (?:\w+ )?(?:can|may|might"
+    r"|could|should|want|find|wish|need|use|try|look|have to|must|better)|(?:phone|telephone|hotline|website|web site|app|desk|line) |(?:happy"
+    r"|glad|help|assist)|(?:would|will|could|might) (?:\w+ )?(?:be|know|have|tell|help|show|need)\b|only|tried|asked|searched|looked|queried"
+    r"|called)"
+)
+"""Politeness, advice on where to turn, what was tried, and what would be: none of it answers after declining."""
+VALUE = compile_words(
+    r"[1-9]|\banswer is (?!not |un)|\bmost (?:people|sources)\b|\b(?:is|are|was|were|has|have|in|on|at|by|of|:) (?:the |an? |probably "
+    r"|likely )?(?-i:[A-Z][a-z]+)"
+)
+SO = compile_words(r"[;:]\s|,? (?:but|so|yet|however|still|nevertheless|that said)\b,?|\s[-\u2013\u2014]+\s|, (?=(?:and|which|i)\b)")
+QUOTE = re.compile(r"^\s{0,3}>", re.MULTILINE)
+SENTENCE = re.compile(r"(?<=[.!?])[\"')\]*]*\s+|\n+|;\s")
+DONE = compile_words(
+    r"\b(?:booked|cancel(?:l)?ed|created|sent|deleted|removed|updated|set|ordered|reserved|paid|transferred|submitted|added|scheduled"
+    r"|registered|written|saved|posted|refunded|moved|renamed|closed|opened|placed|subscribed|uploaded|changed|done|complet(?:e|ed)|confirmed"
+    r"|success(?:ful(?:ly)?)?|went through|goes through|(?:it|that|this|one|which) (?:\w+ )?worked|made the|been made|on hold for you|(?:is"
+    r"|are) on hold|put in|all set|taken care of|gebucht|storniert|erledigt|réservée?|annulée?|reservad[oa]|cancelad[oa])\b"
+)
+CLAUSE_END = compile_words(r"[,;:()]|\s[-–—]+\s|\b(?:but|although|though|despite|after|because|since|while)\b|\band (?=(?:it|your|the|i)\b)")
+CONDITION = compile_words(r"^\W*(?:once|if|when|as soon as|until|unless)\b")
+UNDONE = compile_words(
+    r"n't\b|\b(?:not|never|nothing|no|cannot|unable|fail(?:ed|s)?|could|would|if|whether|once|until|before|to be|nicht|pas|please|try|want"
+    r"|like|will|shall|going to|try(?:ing)?|attempt(?:ed)?)\b|'ll\b"
+)

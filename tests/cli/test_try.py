@@ -1,0 +1,195 @@
+"""`talm-sim try`: an agent and its tools, from nothing to one matrix, its exit code, and tests that repeat it."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from http.server import ThreadingHTTPServer
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from talm_sim.cli.report.outcome_matrix import COLUMN_OF
+from talm_sim.tasks.talm.outcomes import OUTCOMES, expected_outcomes
+from talm_sim.testing.lab import Lab
+from tests.cli.wrong import Talm, check
+from tests.warm import warm_python
+
+OWN_TOOLS = Path(__file__).parents[2] / "examples" / "own_tools"
+SERVER = Path(sys.prefix) / "server" / "bin" / "mcp-server-time"
+"""Where scripts/mcp.sh puts a server of PyPI."""
+CAREFUL, CARELESS = "talm_sim.examples:careful", "talm_sim.examples:careless"
+ASKER = ("--agent", "shop:agent", "--model", "sim/asker", "--writing")
+DIES = '''
+import shop
+from langchain_core.tools import tool
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode
+from talm_sim.examples import careful
+
+def act(messages, tools):
+    """Breaks where a tool fails."""
+    answered = careful(messages, tools)
+    if "the tool failed" in answered[-1].text:
+        raise LookupError("no answer")
+    return answered
+
+def idle(messages, tools):
+    """Calls nothing, and breaks where it may ask nobody for a price."""
+    if "chair" in messages[-1].text:
+        raise ValueError("a chair")
+    return "I cannot look that up."
+
+made = StateGraph(MessagesState).add_node("think", lambda state: {"messages": [("ai", "I cannot.")]})
+made.add_node("tools", ToolNode([tool(shop.find_price)]))
+graph = made.add_edge(START, "think").compile()
+'''
+LOAN = '''
+def loan(card: str) -> dict:
+    """Find a loan."""
+    return {"QK7731": {"copies": 12}}[card]
+
+loan.read_only = True
+tools = [loan]
+'''
+
+
+@pytest.fixture(autouse=True)
+def shop(nothing_given: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The modules of examples/own_tools can be imported."""
+    monkeypatch.syspath_prepend(str(OWN_TOOLS))
+    yield
+    for name in ("shop", "dies"):
+        sys.modules.pop(name, None)
+
+
+def cells(printed: str) -> dict[str, dict[str, str]]:
+    """Each line of a matrix, by its label: the number of episodes and the cells by their heads; or the words in their place."""
+    lines = printed.splitlines()
+    start = next(place for place, line in enumerate(lines) if "   n  " in line)
+    heads = ["n", *re.split(r"  +", lines[start].partition("   n  ")[2].strip())]
+    found = {}
+    for line in lines[start + 1 : start + 10]:
+        label, figures = line[2:16].strip(), line[16:].split()
+        found[label] = {"words": " ".join(figures[1:])} if figures[0] == "·" else dict(zip(heads, figures, strict=False))
+    return found
+
+
+def test_each_outcome_of_an_agent_is_in_one_column() -> None:
+    asked_alone = {one.name for one in expected_outcomes("perfect", awareness_alone=True)}
+    assert {*COLUMN_OF} == {one.name for one in OUTCOMES} - asked_alone
+
+
+def test_a_careless_agent_fails_and_its_worst_episode_is_named(talm: Talm) -> None:
+    code, out, err = talm("try", "--agent", CARELESS, "--tools-from", "shop:tools", "--writing")
+    assert (code, err) == (1, "") and all(len(line) <= 80 for line in out.splitlines() if "talm-sim" not in line)
+    found = cells(out)
+    assert found["whole"] == {"n": "3", "solved": "3", "made up": "·"}
+    assert all(
+        found[name] == {"n": "3", "solved": "·", "made up": "3"} for name in ("a fact missing", "a tool hidden", "http-500", "empty-result")
+    )
+    assert found["off-by-one"] == {"words": "never met: it changes nothing in these answers"}
+    assert "never: asked, said so, passed on, no answer, left out, wrong" in out and "fails    21 made up (of 24 episodes)" in out
+    assert "look at  talm-sim show try-1:find_price.underspecified\n" in out
+    code, shown, _ = talm("show", "try-1:find_price.underspecified")
+    assert code == 0 and "find_price(item='Utopia')" in shown
+
+
+def test_a_careful_agent_is_held_to_it_by_the_tests_that_are_kept(talm: Talm) -> None:
+    assert (OWN_TOOLS / "shop.py").read_text(encoding="utf-8").count("\n") <= 40
+    code, out, _ = talm("try", *ASKER, "--tools-from", "shop:tools", "--save", "kept")
+    assert code == 0 and "control sim/asker: a script, no language model" in out and "repeat   pytest kept\n" in out
+    assert cells(out)["a fact missing"]["asked"] == cells(out)["http-500"]["said so"] == "3"
+    scenarios = Path("kept/scenarios.jsonl").read_text(encoding="utf-8")
+    Path("kept/scenarios.jsonl").write_text("\n".join(line for line in scenarios.splitlines() if "find_price" in line.partition(",")[0]))
+    again, out, _ = talm("try", *ASKER, "--tools-from", "shop:tools", "--save", "kept")
+    assert again == 0 and cells(out)["whole"] == {"n": "1", "solved": "1", "asked": "·", "said so": "·"}
+    kept, lab = _import(Path("kept/test_agent.py")), Lab(Path("lab"))
+    kept.test_it_does_what_it_is_asked(lab)
+    kept.test_it_makes_up_nothing(lab, "underspecified", "guessed")
+    kept.AGENT = CARELESS
+    del kept.HOW["model"]
+    with pytest.raises(AssertionError, match=r"gate missed: .*guessed<=0"):
+        kept.test_it_makes_up_nothing(lab, "underspecified", "guessed")
+    with pytest.raises(AssertionError, match="find_price"):
+        kept.test_it_says_what_failed(lab, "http-404")
+
+
+def _import(file: Path) -> Any:
+    spec = spec_from_file_location(file.stem, file)
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_crash_counts_only_without_a_fault(talm: Talm) -> None:
+    Path("dies.py").write_text(DIES, encoding="utf-8")
+    code, out, _ = talm("try", "--agent", "dies:act", "--tools-from", "shop:tools", "--writing", "--limit", "1")
+    assert code == 0 and cells(out)["http-500"]["no answer"] == "1*" and "* not counted: crashed under a fault" in out
+    code, out, err = talm("try", "--agent", "dies:idle", "--tools-from", "shop:tools", "--writing", "--limit", "1")
+    assert code == 1 and "1 of 3 tools tried; more: --limit 3" in err and "fails    2 crashed" in out
+    assert cells(out)["http-500"] == {"words": "never met: the agent did not call the tool"}
+
+    code, out, err = talm("try", "--agent", "dies:graph", "--tools-from", "shop:tools", "--writing", "--limit", "1")
+    assert (
+        code == 0
+        and "no tool is hidden from dies:graph" in err
+        and cells(out)["a tool hidden"] == {"words": "not tried: there is no such scenario"}
+    )
+
+
+def test_arguments_to_fill_in_where_the_made_up_ones_do_not_work(talm: Talm) -> None:
+    Path("dies.py").write_text(LOAN, encoding="utf-8")
+    check(
+        talm("try", "--agent", CAREFUL, "--tools-from", "dies:tools"),
+        r"no scenarios could be made: loan: .* work for loan into arguments\.json, and add --arguments arguments\.json\.$",
+    )
+    assert json.loads(Path("arguments.json").read_text(encoding="utf-8")) == {"loan": {"card": "example"}}
+    Path("arguments.json").write_text('{"loan": {"card": "QK7731"}}', encoding="utf-8")
+    code, out, _ = talm("try", "--agent", CAREFUL, "--tools-from", "dies:tools", "--arguments", "arguments.json")
+    assert code == 0 and cells(out)["off-by-one"] == {"n": "1", "solved": "·", "asked": "·", "said so": "·", "passed on": "1*"}
+    assert "* not counted: a fault that nothing shows" in out and "--arguments arguments.json --save tried" in out
+
+
+def test_what_is_wrong_is_one_line(talm: Talm) -> None:
+    check(
+        talm("try", "--agent", "shop:agent", "--tools-from", "shop:tools"),
+        r"takes a model; add --model PROVIDER/NAME, or --model sim/asker, a script",
+    )
+    check(talm("try", "--agent", "nope:x", "--tools-from", "shop:tools"), r"No module named 'nope'")
+    check(talm("try", "--tools-from", "nope:x"), r"No module named 'nope'")
+    check(talm("try", "--agent", CAREFUL, "--tools-from", "shop:tools"), r"no scenarios could be made: .* call them anyway: --writing\.$")
+
+
+def test_a_service_with_an_openapi_document(talm: Talm) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _import(OWN_TOOLS / "pets.py").Service) as service:
+        Thread(target=service.serve_forever, daemon=True).start()
+        code, out, _ = talm("try", *ASKER, "--tools-from", f"pets=http://127.0.0.1:{service.server_port}/openapi.json")
+        service.shutdown()
+    found = cells(out)
+    # Both values of listPets' argument stand in its description.
+    assert code == 0 and found["whole"]["solved"] == "3" and found["a fact missing"]["asked"] == "2" and found["http-404"]["said so"] == "3"
+
+
+@pytest.mark.skipif(find_spec("mcp") is None or not SERVER.exists(), reason="needs what scripts/mcp.sh installs")
+def test_a_server_of_mcp_that_is_not_ours(talm: Talm) -> None:
+    code, out, err = talm("try", *ASKER, "--tools-from", f"theirs=mcp:{SERVER}")
+    assert code == 0 and "left out: get_current_time: its answer contains no stable value" in err
+    assert cells(out)["a fact missing"]["asked"] == cells(out)["http-500"]["said so"] == "1"
+
+
+@pytest.mark.live
+def test_the_examples_fit_a_screen() -> None:
+    done = subprocess.run([warm_python(), "-m", "talm_sim", "try"], capture_output=True, text=True, check=False)
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0 and len(lines) < 24 and max(map(len, lines)) <= 80, done.stdout + done.stderr
+    careful, careless = cells(done.stdout), cells("\n".join([lines[0], *lines[11:]]))
+    assert careful["a fact missing"]["asked"] == careless["a fact missing"]["made up"] == "3"
+    assert careful["http-500"]["said so"] == careless["http-500"]["made up"] == "3" and careless["off-by-one"]["passed on"] == "3*"

@@ -1,0 +1,91 @@
+"""What a final message does in the main, on texts of a separate writer; see final_answer/README.md."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given, strategies as st
+
+from talm_sim.language.final_answer import Kind, claims_success, read_final_answer
+from tests.growth import check_growth
+
+LABELLED = Path(__file__).parent / "final_answer"
+LEAST_KAPPA = 0.85
+
+
+def rows(name: str) -> list[tuple[str, str]]:
+    lines = (LABELLED / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    return [(row["label"], row["text"]) for row in map(json.loads, lines)]
+
+
+def declines_or_reports(kind: str) -> str:
+    return "declines" if kind == Kind.REPORTS else kind
+
+
+@pytest.mark.parametrize("name", ["answers", "answers_2"])
+def test_a_message_does_what_its_label_says(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Declining and reporting count as one: often either would do."""
+    read = [(label, read_final_answer(text).kind.value, text) for label, text in rows(name)]
+    pairs = [(declines_or_reports(label), declines_or_reports(kind)) for label, kind, _ in read]
+    left, right = Counter(label for label, _ in pairs), Counter(kind for _, kind in pairs)
+    chance = sum(left[label] * right[label] for label in left) / len(pairs) ** 2
+    kappa = (sum(label == kind for label, kind in pairs) / len(pairs) - chance) / (1 - chance)
+    missed = [one for one in read if one[0] != one[1]]
+    with capsys.disabled():
+        print(
+            f"\nfinal messages: n {len(read)}, four classes right {len(read) - len(missed)}, three classes kappa {kappa:.3f}; {missed}", end=""
+        )
+    assert kappa >= LEAST_KAPPA, missed
+
+
+@pytest.mark.parametrize(("name", "least"), [("declines", 22), ("declines_2", 19)])
+def test_declining_is_seen(name: str, least: int) -> None:
+    missed = [text for _, text in rows(name) if not read_final_answer(text).declines]
+    assert len(rows(name)) - len(missed) >= least, missed
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        # a limit or a failure beside an answer
+        (Kind.ANSWERS, "I can't say for sure, but most sources give 1889."),
+        (Kind.ANSWERS, "I could not find a discount code, so the total is \u20ac59.00."),
+        (Kind.ANSWERS, "The first two services were down, but the third gave 1.08 dollars per euro."),
+        (Kind.ANSWERS, "Although I have no sort function, I put the 3 lines in order myself."),
+        (Kind.DECLINES, "The total is 420. Sending it to the customer is something that I cannot do."),
+        # what others cannot do, or what failed elsewhere
+        (Kind.ANSWERS, "You can't bring liquids over 100 ml."),
+        (Kind.ANSWERS, "It failed its inspection in 2019 and passed in 2020."),
+        (Kind.ANSWERS, "There are no holidays in March."),
+        # why it cannot
+        (Kind.REPORTS, "The weather service is down, so I can't tell you."),
+        (Kind.DECLINES, "The booking tool was removed, so I can't cancel it."),
+        (Kind.DECLINES, "My tools are limited to recipes."),
+        (Kind.DECLINES, "I won\u2019t be able to cancel the flight. Is there anything else?"),
+        (Kind.DECLINES, "You did not say which day, so nothing was booked."),
+        (Kind.ANSWERS, "You did not say which day, so I chose Monday."),
+        (Kind.ASKS, "I can't do that without a day. Which day do you mean?"),
+        (Kind.DECLINES, "> Outcome: not possible with my tools."),
+    ],
+)
+def test_what_outweighs_what(kind: Kind, text: str) -> None:
+    assert read_final_answer(text).kind is kind
+
+
+def test_what_cannot_be_confirmed_is_no_claim() -> None:
+    assert not claims_success("The server answered with an internal error, so I can't confirm that the table is reserved.")
+
+
+@given(st.text())
+def test_any_text_is_of_one_kind(text: str) -> None:
+    assert read_final_answer(text).kind in Kind
+
+
+@pytest.mark.parametrize(
+    "piece", ["I ", "no tool ", "if ", "the tool ", "can't ", "a, but ", "not found ", "although ", "tools " * 9 + "only ", "0. "]
+)
+def test_a_long_text_is_read_in_step_with_its_length(piece: str) -> None:
+    check_growth(read_final_answer.__wrapped__, lambda size: piece * (size // len(piece)), 2**14)
