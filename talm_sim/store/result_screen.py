@@ -14,6 +14,7 @@ from talm_sim.models.registry import has_traffic
 from talm_sim.store.causes import find_causes
 from talm_sim.tasks import RunView
 from talm_sim.tasks.control_outcomes import controls_of
+from talm_sim.tasks.outcomes import BY_SUCCESS
 from talm_sim.types import Episode, Line, Measure, Row, Summary
 from talm_sim.types.measures import Better
 from talm_sim.types.written_figures import decimal, interval
@@ -185,7 +186,7 @@ def _parted(measures: Sequence[Measure], total: int) -> Iterator[Line]:
 
 
 def _episodes(run: RunOnScreen, rows: Sequence[Row]) -> _Lines:
-    words = {one.name: one for one in run.job.task.outcomes}
+    words = {one.name: one for one in run.job.task.outcomes or BY_SUCCESS}
     yield ()
     for row in rows:
         outcome = words.get(row.outcome)
@@ -239,6 +240,8 @@ def _next_steps(run: RunOnScreen, rows: Sequence[Row], summaries: Sequence[Summa
 
 
 def _step(what: str, command: str) -> tuple[Line, ...]:
+    if not command.startswith("talm-sim "):
+        command = "no command to copy: a name in it has control characters"
     return Line(text=f"  {what:<16} ", style="faint"), Line(text=command)
 
 

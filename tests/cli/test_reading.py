@@ -230,7 +230,7 @@ def test_a_name_with_control_characters_is_printed_in_no_line_to_copy(stored: Pa
     stored.rename(stored.parent / "a\x1b[2J;touch PWNED\nb")
     _, out, err = talm("judge", "latest")
     for what in ("see one episode ", "every table     "):
-        assert f"  {what} no command to copy, because a name in it contains control characters\n" in out
+        assert f"  {what} no command to copy: a name in it has control characters\n" in out
     assert "talm-sim" not in err + out.replace("talm-sim explain", "") and "\x1b" not in out + err
 
 

@@ -82,7 +82,9 @@ def test_ones_own_says_where_it_comes_from(entry: str, talm: Talm, tmp_path: Pat
         assert code == 0 and "\x1b" not in out
         assert f"colours {origin} Does it know colours?" in " ".join(out.split())
         text = " ".join(talm("tasks", "show", "colours", *plugin)[1].split())
-        assert text.startswith(f"colours: Does it know colours? ({origin}) Names of colours. Split What its scenarios are warm red all all of ")
+        assert text.startswith(
+            f"colours: Does it know colours? ({origin}) Names of colours. Split What its scenarios are warm red all all of red, blue"
+        )
         assert "--shade dark Which shade. (scoring)" in text
         assert "judges made for it: hue" in text
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from talm_sim.models.control_names import ABOUT
+from talm_sim.tasks.outcomes import NOT_SOLVED
 from talm_sim.tasks.registry import find_task, list_tasks
 
 _PLACES = (Path(__file__).parents[1] / "numbers.md", Path(__file__).parents[3] / "docs" / "numbers.md")
@@ -31,6 +32,8 @@ def explained_entries() -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
                 (group,),
                 (f"{group}: scenarios of task {task.name}: {about}.", f"To run them: talm-sim run --task {task.name} --split {group}."),
             )
+    said = f"{NOT_SOLVED.name}: an outcome of a task that says no more than when an episode succeeded (it is bad)."
+    yield (NOT_SOLVED.name, NOT_SOLVED.words), (said, NOT_SOLVED.about)
     for name, about in ABOUT.items():
         yield (f"sim/{name}", name), (f"sim/{name}: a control, which is a script and no language model: it {about}.",)
     from talm_sim.tools_env.perturbations import PERTURBATIONS

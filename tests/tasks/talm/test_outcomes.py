@@ -151,7 +151,9 @@ def test_the_controls_come_to_what_is_known() -> None:
             # assert packaged[group][control] == counts, (control, group)
 
 
-@pytest.mark.parametrize(("model", "human", "like"), [("oracle", "simulated", "oracle"), ("cautious", "simulated", "cautious"), ("asker", "none", "eager")])
+@pytest.mark.parametrize(
+    ("model", "human", "like"), [("oracle", "simulated", "oracle"), ("cautious", "simulated", "cautious"), ("asker", "none", "eager")]
+)
 def test_a_person_changes_nothing_for_who_asks_nothing_and_an_asker_alone_is_eager(model: str, human: str, like: str, tmp_path: Path) -> None:
     played = [
         talm_sim.run(model=f"sim/{name}", human=who, split="perfect,underspecified,unavailable", limit=4, run_dir=tmp_path, progress=False)
@@ -164,7 +166,10 @@ def test_a_person_changes_nothing_for_who_asks_nothing_and_an_asker_alone_is_eag
 
 @pytest.mark.parametrize(
     ("task", "split"),
-    [*(("talm", split) for split in ("perfect", "underspecified", "unavailable", "no-tools")), *((name, "all") for name in ("when2call", "awareness", "refusal"))],
+    [
+        *(("talm", split) for split in ("perfect", "underspecified", "unavailable", "no-tools")),
+        *((name, "all") for name in ("when2call", "awareness", "refusal")),
+    ],
 )
 def test_outcomes_add_up_over_all_that_is_shipped(task: str, split: str, tmp_path: Path) -> None:
     stored = talm_sim.run(task=task, split=split, run_dir=tmp_path, progress=False)
