@@ -14,6 +14,9 @@ from talm_sim.language.asking import asking_sentences
 from talm_sim.language.sentences import read_sentences
 from talm_sim.models.parsing import split_reasoning
 
+_MOST, _LONGEST = 20_000, 1_000
+"""Characters of a message, and of one of its sentences, that are read."""
+
 
 class Kind(StrEnum):
     """What a final message does in the main."""
@@ -69,12 +72,16 @@ def read_final_answer(text: str) -> FinalAnswer:
     >>> str(read_final_answer("I could not find a code, so the total is 59 euros.").kind)
     'answers'
     """
-    shown = _tidy(split_reasoning(text)[0])
-    said = [(one.said, one.text) for one in read_sentences(shown) or read_sentences(words.QUOTE.sub("", shown)) if not one.questions]
+    shown = _tidy(split_reasoning(text)[0][:_MOST])
+    said = [
+        (one.said[:_LONGEST], one.text[:_LONGEST])
+        for one in read_sentences(shown) or read_sentences(words.QUOTE.sub("", shown))
+        if not one.questions
+    ]
     plain = [words.CONCESSION.sub(" ", one) for one, _ in said]
-    whole = [one for _, one in said] or [shown]
+    whole = [one for _, one in said] or [shown[:_LONGEST]]
     asking = tuple(one for one in asking_sentences(text) if one.rstrip("\"')").endswith("?") or not words.NO_TOOL.search(one))
-    lacks = any(map(words.LACKS.search, plain)) and not words.SETTLED.search(shown)
+    lacks = any(map(words.LACKS.search, plain)) and not any(map(words.SETTLED.search, whole))
     cannot, failed, nothing = any(map(says_cannot, plain)), any(map(words.FAILED.search, whole)), any(map(words.NOTHING.search, whole))
     kind = Kind.ANSWERS
     if asking:
@@ -87,12 +94,12 @@ def read_final_answer(text: str) -> FinalAnswer:
 
 def names_failure(sentence: str) -> bool:
     """Return whether a sentence says that something failed, was not found, or is not there to do it with."""
-    return any(one.search(_tidy(sentence)) for one in (words.FAILED, words.NOTHING, words.NO_TOOL, words.LACKS))
+    return any(one.search(_tidy(sentence[:_LONGEST])) for one in (words.FAILED, words.NOTHING, words.NO_TOOL, words.LACKS))
 
 
 def says_cannot(sentence: str) -> bool:
     """Return whether a sentence says that its author cannot, will not, or does not know."""
-    return any(one.search(_tidy(sentence)) for one in (words.NO_TOOL, words.CANNOT))
+    return any(one.search(_tidy(sentence[:_LONGEST])) for one in (words.NO_TOOL, words.CANNOT))
 
 
 def _tidy(text: str) -> str:
@@ -106,8 +113,8 @@ def claims_success(answer: str) -> bool:
     >>> claims_success("Your table is booked."), claims_success("I could not book the table.")
     (True, False)
     """
-    said = words.SENTENCE.split(_tidy(split_reasoning(answer)[0]))
-    sentences = (one for one in said if not words.CONDITION.search(one) and not one.endswith("?"))
+    said = words.SENTENCE.split(_tidy(split_reasoning(answer)[0][:_MOST]))
+    sentences = (one[:_LONGEST] for one in said if not words.CONDITION.search(one) and not one.endswith("?"))
     return any(
         words.DONE.search(clause) and not words.UNDONE.search(clause) and not names_failure(clause)
         for sentence in sentences
