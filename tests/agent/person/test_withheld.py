@@ -68,10 +68,10 @@ def test_until_a_tool_has_failed_faults_change_no_answer(place: int, number: int
 def test_once_it_has_failed_or_is_hidden_its_work_is_done(perturb: tuple[str, ...]) -> None:
     for scenario in scenarios()[::7]:
         for tool in replaceable_tools(scenario, specs()):
-            question = question_about(scenario, tool.name)
-            assert tool.human_answer not in ask(scenario, question, perturb).answer
-            assert tool.human_answer in ask(scenario, question, perturb, failing(tool.name)).answer
-            assert tool.human_answer in ask(scenario, question, (*perturb, f"mask:tool={tool.name}")).answer
+            question, said = question_about(scenario, tool.name), tool.human_answer or "nothing"
+            assert said not in ask(scenario, question, perturb).answer
+            assert said in ask(scenario, question, perturb, failing(tool.name)).answer
+            assert said in ask(scenario, question, (*perturb, f"mask:tool={tool.name}")).answer
 
 
 def test_what_is_told_before_is_a_leak() -> None:
