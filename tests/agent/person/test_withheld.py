@@ -68,9 +68,8 @@ def test_until_a_tool_has_failed_faults_change_no_answer(place: int, number: int
 def test_once_it_has_failed_or_is_hidden_its_work_is_done(perturb: tuple[str, ...]) -> None:
     for scenario in scenarios()[::7]:
         for tool in replaceable_tools(scenario, specs()):
-            question = question_about(scenario, tool.name)
-            said = tool.human_answer or ""
-            assert said and said not in ask(scenario, question, perturb).answer
+            question, said = question_about(scenario, tool.name), tool.human_answer or "nothing"
+            assert said not in ask(scenario, question, perturb).answer
             assert said in ask(scenario, question, perturb, failing(tool.name)).answer
             assert said in ask(scenario, question, (*perturb, f"mask:tool={tool.name}")).answer
 
