@@ -101,7 +101,7 @@ def test_all_are_found_as_an_installed_package(tmp_path: Path) -> None:
     assert "capitals" in tasks and "refunds" in tasks
     asked = ("run", "--split", "underspecified", "--limit", "1", "--live", "--display", "none", "--perturb", "polite-refusal:words=no")
     table = beside.run("", *asked, "--model", "sim/asker", "--human", "parrot", "--judge", "short")
-    assert "Ask-and-Help (parrot human)" in table and "Short" in table
+    assert "Ask-and-Help (parrot human)" in table and "judge short: " in table
     (beside.directory / "hello.txt").write_text("Hello, {name}!", encoding="utf-8")
     assert "hello" in beside.run("", "tools", "list", "--tools-from", "office=phrases:.", "--json")
     beside.run("", "run", "--task", "capitals", "--model", "always/No", "--display", "none", "--live", "--run-id", "one")
@@ -159,8 +159,9 @@ def test_a_task_is_one_file(beside: Beside) -> None:
         ("asia", 4, 2, 2, 0.0),
     ]
     assert (records[1]["unparsed"], records[1]["no_as_unparsed"]) == (2, 2)
-    assert "Acc" in second and "F1 (No)" in second and "unparsed" in second
-    assert all(len(line) <= 80 for line in second.splitlines())
+    tables = beside.run("capitals", "report", "replayed", "--all")
+    assert "Acc" in tables and "F1 (No)" in tables and "unparsed" in tables
+    assert all(len(line) <= 80 for line in (second + tables).splitlines())
 
     # Its scoring option judges a stored run anew.
     judged = beside.run("capitals", "judge", "replayed", "--strict", "--display", "none")
@@ -387,8 +388,8 @@ def test_what_a_run_was_made_with_is_asked_for_and_never_imported(tmp_path: Path
 
 def test_a_judge_has_a_column_of_its_own_beside_the_task_s(beside: Beside) -> None:
     asked = ("--split", "perfect", "--limit", "3", "--display", "none", "--run-id", "judged")
-    table = beside.run("short_answer", "run", *asked, "--judge", "reference", "--judge", "short")
-    head = table.splitlines()[0].split()
+    assert "judge short: " in beside.run("short_answer", "run", *asked, "--judge", "reference", "--judge", "short")
+    head = beside.run("short_answer", "report", "judged", "--all").splitlines()[0].split()
     assert head == ["n", "PR", "Aware", "Unexp", "Skip", "Inter", "Short"]
     record = json.loads(beside.run("", "report", "judged", "--json"))[0]
     assert (record["pass_rate_n"], record["pass_judge"], record["short_answer_n"]) == (3, "reference", 3)
@@ -439,7 +440,8 @@ def test_a_tool_source_is_one_file_and_its_recording_plays_without_it(beside: Be
     }
     (beside.directory / "greet.jsonl").write_text(json.dumps(scenario) + "\n", encoding="utf-8")
     asked = ("run", "--scenarios", "greet.jsonl", "--model", "sim/oracle", "--cassettes", "rec", "--display", "none")
-    table = beside.run("phrases", *asked, "--record", "--tools-from", "office=phrases:.", "--run-id", "live")
+    beside.run("phrases", *asked, "--record", "--tools-from", "office=phrases:.", "--run-id", "live")
+    table = beside.run("phrases", "report", "live", "--all")
     assert "tools: live: office=phrases:. (recorded)" in " ".join(table.split())
     note = "tool_source phrases: --plugin phrases"
     stored = json.loads((beside.directory / "runs" / "live" / "run.json").read_text())

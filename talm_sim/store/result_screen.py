@@ -84,6 +84,7 @@ def screen_lines(run: RunOnScreen, named: str, alerts: Sequence[str] = ()) -> _L
             yield from _controls(run, shown[0])
         else:
             yield from _groups(shown)
+        yield from _judged(run, summaries)
         yield from _not_scored(run, summaries)
         for alert in alerts:
             yield from _wrapped(alert, "  note: ", "notice")
@@ -193,6 +194,15 @@ def _episodes(run: RunOnScreen, rows: Sequence[Row]) -> _Lines:
         said = outcome.words if outcome else row.outcome.replace("_", " ") or f"not scored: {row.not_scored}"
         style = _STYLES[outcome.better] if outcome else "plain"
         yield Line(text=f"  {textwrap.shorten(row.episode, 40, placeholder='...'):<42}"), Line(text=said[: WIDTH - 44], style=style)
+
+
+def _judged(run: RunOnScreen, summaries: Sequence[Summary]) -> _Lines:
+    """Yield what each judge says that the task does not read itself: the user asked for it."""
+    for judge, declared in run.measures().items():
+        found = [(one.group, measure) for one in summaries if (measure := one.measure(declared.name)) is not None and measure.n]
+        if judge not in run.job.task.own_judges and found:
+            said = ", ".join(f"{group} {decimal(measure.value)} ({measure.k or 0:,} of {measure.n:,})" for group, measure in found)
+            yield from _wrapped(f"{declared.about}: {said}", f"  judge {judge}: ", "plain")
 
 
 def _not_scored(run: RunOnScreen, summaries: Sequence[Summary]) -> _Lines:

@@ -139,7 +139,7 @@ def test_the_page_has_every_episode_with_its_transcript_and_what_it_is_filtered_
     assert line["group"] == "underspecified" and line["end"] == "answered" and "What is the capital?" in line["query"]
     transcript = seen.transcripts[0][line["id"]]
     assert transcript["turns"][0]["events"][0]["question"] == "Which country?" and transcript["turns"][1]["answers"] is True
-    assert {line["outcome"] for line in run["episodes"]} >= {"succeeded", "failed"}
+    assert {(line["outcome"], line["kind"]) for line in run["episodes"]} >= {("solved it", "good"), ("answered wrongly", "bad")}
     left = [line for line in run["episodes"] if line["outcome"].startswith("not scored: ")]
     assert left and all(line["end"] in line["outcome"] for line in left)
     assert run["asked"]["items"][0][0] in finished and run["asked"]["items"][0][3] == "France."

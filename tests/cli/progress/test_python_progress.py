@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from pathlib import Path
 
 import pytest
@@ -32,8 +33,7 @@ def test_a_script_is_silent_unless_it_asks(tmp_path: Path, capfd: pytest.Capture
 def test_tables_of_html_are_escaped_and_say_what_a_script_is(tmp_path: Path) -> None:
     stored = talm_sim.run(**make_world(tmp_path))
     page = stored._repr_html_()
-    assert page.startswith(f"<p>{stored.id}: control: sim/oracle, 4 of 4 episodes finished</p><table>")
-    assert '">PR</th>' in page and "<td>1.00 [.51–1.00]</td>" in page
+    assert page == f"<pre>{escape(str(stored))}</pre>" and page.count("solved it") == 4
     rate = Measure(name="m", head="<b>", value=0.5, low=0.1, high=0.9, note='"more"')
     bad = Summary(group="<script>", n=3, total=5, not_scored={"context_overflow": 2}, measures=(rate,))
     assert "<td>&lt;script&gt;</td><td>3 (+2 not scored)</td><td>.50 [.10–.90]</td>" in bad._repr_html_()
@@ -53,5 +53,5 @@ def test_in_a_real_notebook(tmp_path: Path) -> None:
     nbclient.NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
     first, second = ([output["data"] for output in cell["outputs"]] for cell in notebook["cells"])
     assert first[0]["text/plain"].endswith("2 answered") and "2 of 2 episodes in" in first[0]["text/plain"]
-    assert first[1]["text/html"].startswith("<p>")
+    assert first[1]["text/html"].startswith("<pre>")
     assert "nothing new" in second[0]["text/plain"]

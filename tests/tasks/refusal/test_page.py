@@ -43,7 +43,7 @@ def test_rows_that_a_model_translated_are_named_with_it(tmp_path: Path, capsys: 
     file = tmp_path / "rows.jsonl"
     file.write_text(json.dumps(row.model_copy(update={"source": source}).model_dump(mode="json")))
     run = ["run", "--task", "refusal", "--model", "sim/cautious", "--scenarios", str(file)]
-    assert main([*run, "--run-dir", str(tmp_path), "--run-id", "r"]) == 0
+    assert main([*run, "--run-dir", str(tmp_path), "--run-id", "r"]) == main(["report", str(tmp_path / "r"), "--all"]) == 0
     assert "translated rows (1 in th): talm-sim, translated by openai/m" in " ".join(capsys.readouterr().out.split())
     assert main(["show", f"{tmp_path / 'r'}:{row.id}"]) == 0
     said = " ".join(capsys.readouterr().out.split())

@@ -184,5 +184,5 @@ def test_it_is_kept_with_the_episode_and_read_offline(tmp_path: Path, capsys: py
     assert main(["report", str(stored.path), "--csv"]) == 0
     heads = capsys.readouterr().out.splitlines()[0].split(",")
     assert {"call_likelier", "propensity", "propensity_low", "propensity_high"} <= {*heads}
-    assert main(["report", str(stored.path)]) == 0
+    assert main(["report", str(stored.path), "--all"]) == 0
     assert "Propens." in capsys.readouterr().out

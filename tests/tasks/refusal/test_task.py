@@ -175,7 +175,7 @@ def test_a_run_is_stored_judged_and_shown(tmp_path: Path, capsys: pytest.Capture
     episode = next(iter(stored.episodes()))
     assert episode.model_turns[0].raw_prompt and episode.model_turns[0].raw_text
     capsys.readouterr()
-    assert main(["judge", str(tmp_path / "r")]) == 0
+    assert main(["judge", str(tmp_path / "r")]) == main(["report", str(tmp_path / "r"), "--all"]) == 0
     printed = capsys.readouterr().out
     assert "fitting, en" in printed and "H-I" in printed
     assert main(["show", f"{tmp_path / 'r'}:calendar-01.removed"]) == 0

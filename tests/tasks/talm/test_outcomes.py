@@ -136,8 +136,6 @@ KNOWN: dict[str, tuple[dict[str, int], ...]] = {
 }
 """The decision table: what each control comes to in these groups."""
 GROUPS = ("perfect", "underspecified", "replaceable", "non-replaceable")
-GUESSED_TEXTS = {("sim/eager", "replaceable"), ("sim/eager", "non-replaceable"), ("sim/asker with a person", "non-replaceable")}
-"""Where two and four texts "I would guess that all is as usual" are read as made up."""
 
 
 def test_the_controls_come_to_what_is_known() -> None:
@@ -145,10 +143,7 @@ def test_the_controls_come_to_what_is_known() -> None:
     packaged = json.loads((files("talm_sim.tasks") / "control_outcomes.json").read_text(encoding="utf-8"))["talm"]
     for control, groups in KNOWN.items():
         for group, counts in zip(GROUPS, groups, strict=True):
-            if (control, group) not in GUESSED_TEXTS:
-                assert packaged[group][control] == counts, (control, group)
-            # TODO(outcomes): once "I would guess ..." is read as left out, this holds for all, and GUESSED_TEXTS goes:
-            # assert packaged[group][control] == counts, (control, group)
+            assert packaged[group][control] == counts, (control, group)
 
 
 @pytest.mark.parametrize(
