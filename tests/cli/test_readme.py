@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
@@ -22,13 +21,6 @@ README = (HERE / "README.md").read_text(encoding="utf-8")
 def test_what_is_shown_is_what_is_printed(tmp_path: Path) -> None:
     assert README.count("<!-- shown: talm-sim ") == 4
     execute([str(HERE / "scripts" / "update_documents.py"), "--check"], tmp_path)
-
-
-def test_the_picture_is_whole_and_loads_nothing() -> None:
-    text = (HERE / "docs" / "table.svg").read_text(encoding="utf-8")
-    assert ElementTree.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"
-    assert not re.search(r"href|url\(|@import|<script|http(?!://www\.w3\.org/2000/svg)", text)
-    assert "underspecified" in text and "prefers-color-scheme: dark" in text
 
 
 def test_the_options_file_is_read_by_every_task_it_has_a_table_for(tmp_path: Path) -> None:
