@@ -6,8 +6,8 @@ is: choose by hand what to show. Of several commands with `&&` between them, the
 
 `<!-- outcomes: TASK -->` is followed by the table of a task's outcomes.
 
-With `--check`, nothing is written, and the exit code is 1 if something would be. The commands run in the order of the documents, in an empty
-directory, after `run --split underspecified`.
+With `--check`, nothing is written, and the exit code is 1 if something would be. The commands run in the order of the documents, README first, in one
+empty directory; a command that is shown twice runs once.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from functools import cache
 from pathlib import Path
 
 from talm_sim.tasks import find_task
@@ -62,6 +63,7 @@ def _label(line: str) -> str:
     return " " * (len(line) - len(text)) + re.split(r"\s{2,}", text)[0]
 
 
+@cache
 def _print(commands: str, directory: Path) -> list[str]:
     environ = {name: value for name, value in os.environ.items() if not name.startswith("TALM_SIM_")}
     environ |= {"COLUMNS": "80", "PYTHONPATH": str(ROOT)}
@@ -95,7 +97,6 @@ def main(check: bool) -> int:
     wrong = 0
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
-        _print("run --split underspecified --display none", directory)
         for document in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
             text = document.read_text(encoding="utf-8")
             try:
