@@ -6,8 +6,8 @@ is: choose by hand what to show. Of several commands with `&&` between them, the
 
 `<!-- outcomes: TASK -->` is followed by the table of a task's outcomes.
 
-With `--check`, nothing is written, and the exit code is 1 if something would be. The commands run in the order of the documents, README first, in one
-empty directory; a command that is shown twice runs once.
+With `--check`, nothing is written, and the exit code is 1 if something would be. The commands run in the order of the documents, README first,
+in one empty directory; a command that is shown twice runs once.
 """
 
 from __future__ import annotations
@@ -75,9 +75,11 @@ def _print(commands: str, directory: Path) -> list[str]:
 
 
 def outcome_table(task: str) -> str:
-    """Return the table of a task's outcomes, in Markdown."""
-    rows = [f"| {one.words} | `{one.name}` | {one.kind} | {one.about} |\n" for one in find_task(task).outcomes]
-    return "".join(["| the agent | name | is | when |\n|---|---|---|---|\n", *rows])
+    """Return the table of a task's outcomes, in Markdown; `talm-sim explain` says when those of other tasks than `talm` hold."""
+    told = task == "talm"
+    rows = [f"| {one.words} | `{one.name}` | {one.kind} |{f' {one.about} |' if told else ''}\n" for one in find_task(task).outcomes]
+    head = "| the agent | name | is | when |\n|---|---|---|---|\n" if told else "| the agent | name | is |\n|---|---|---|\n"
+    return "".join([head, *rows])
 
 
 def _keep(file: Path, text: str, *, check: bool) -> int:
