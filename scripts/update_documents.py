@@ -4,11 +4,10 @@ A fenced block below `<!-- shown: talm-sim ... -->` holds parts of what the comm
 label its first line begins with and keeps its number of lines. A part whose label is no longer printed is named, and its document is left as it
 is: choose by hand what to show. Of several commands with `&&` between them, the last one's output is shown.
 
-`<!-- picture: FILE: talm-sim ... -->` draws the command's first part as FILE, next to the document. `<!-- outcomes: TASK -->` stands above
-the table of a task's outcomes.
+`<!-- outcomes: TASK -->` is followed by the table of a task's outcomes.
 
-With `--check`, nothing is written, and the exit code is 1 if something would be. The commands run in the order of the documents, in an empty
-directory, after `run --split underspecified`.
+With `--check`, nothing is written, and the exit code is 1 if something would be. The commands run in the order of the documents, README first,
+in one empty directory; a command that is shown twice runs once.
 """
 
 from __future__ import annotations
@@ -18,29 +17,15 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
-from html import escape
-from io import StringIO
+from functools import cache
 from pathlib import Path
-
-from rich.console import Console
-from rich.text import Text
 
 from talm_sim.tasks import find_task
 
 ROOT = Path(__file__).resolve().parents[1]
 SHOWN = re.compile(r"(?P<head><!-- shown: talm-sim (?P<command>.*?) -->\n```text\n)(?P<text>.*?)(?P<end>^```)", re.DOTALL | re.MULTILINE)
-PICTURE = re.compile(r"<!-- picture: (?P<file>[\w./-]+\.svg): talm-sim (?P<command>.*?) -->")
 OUTCOMES = re.compile(r"(?P<head><!-- outcomes: (?P<task>\w+) -->\n)(?:\n(?:\|[^\n]*\n)+)?")
 LEFT_OUT = "[...]"
-_CHARACTER, _LINE, _MARGIN = 8.4, 19, 16
-"""Width of a character, height of a line and margin, in pixels; the font is 14 pixels high."""
-_STYLE = """
-svg { --ink: #1f2328; --faint: #656d76; --head: #0969da; --paper: #ffffff; --edge: #d0d7de }
-@media (prefers-color-scheme: dark) { svg { --ink: #e6edf3; --faint: #9198a1; --head: #58a6ff; --paper: #0d1117; --edge: #3d444d } }
-text { font: 14px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; fill: var(--ink); white-space: pre }
-.b { font-weight: 600 } .d { fill: var(--faint) } .c { fill: var(--head) }
-"""
 
 
 def update_text(shown: str, printed: list[str]) -> str:
@@ -78,9 +63,10 @@ def _label(line: str) -> str:
     return " " * (len(line) - len(text)) + re.split(r"\s{2,}", text)[0]
 
 
-def _print(commands: str, directory: Path, **variables: str) -> list[str]:
+@cache
+def _print(commands: str, directory: Path) -> list[str]:
     environ = {name: value for name, value in os.environ.items() if not name.startswith("TALM_SIM_")}
-    environ |= {"COLUMNS": "80", "PYTHONPATH": str(ROOT)} | variables
+    environ |= {"COLUMNS": "80", "PYTHONPATH": str(ROOT)}
     printed = ""
     for command in commands.split(" && talm-sim "):
         words = [sys.executable, "-m", "talm_sim", *command.split()]
@@ -88,51 +74,12 @@ def _print(commands: str, directory: Path, **variables: str) -> list[str]:
     return printed.splitlines()
 
 
-def _draw(command: str, directory: Path) -> str:
-    """Draw the command and the first table that it prints."""
-    printed = _print(command, directory, FORCE_COLOR="1", NO_COLOR="", COLORTERM="", TERM="xterm-256color")
-    table = printed[: printed.index("")]
-    return draw_terminal([f"\x1b[2m$ talm-sim {command}\x1b[0m", *table], f"The table that talm-sim {command} prints")
-
-
-def draw_terminal(lines: Sequence[str], title: str) -> str:
-    """Return an SVG picture.
-
-    Args:
-        lines: What is shown, with a terminal's codes for bold, faint and coloured text.
-        title: What a screen reader says.
-    """
-    console = Console(file=StringIO(), width=200)
-    texts = [Text.from_ansi(line) for line in lines]
-    width = max(len(text) for text in texts) * _CHARACTER + 2 * _MARGIN
-    height = len(texts) * _LINE + 2 * _MARGIN
-    drawn = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" width="{width:.0f}" height="{height}" role="img">',
-        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>",
-        f'<rect x=".5" y=".5" width="{width - 1:.0f}" height="{height - 1}" rx="8" fill="var(--paper)" stroke="var(--edge)"/>',
-    ]
-    for number, text in enumerate(texts):
-        column = 0
-        for segment in text.render(console):
-            if segment.text.strip():
-                start = column + len(segment.text) - len(segment.text.lstrip())
-                style = segment.style
-                names = "" if style is None else "b" * bool(style.bold) + " d" * bool(style.dim) + " c" * bool(style.color)
-                drawn.append(_place(segment.text.strip(), start, number, names.strip()))
-            column += len(segment.text)
-    return "\n".join([*drawn, "</svg>", ""])
-
-
-def _place(words: str, column: int, line: int, names: str) -> str:
-    x, y = _MARGIN + column * _CHARACTER, _MARGIN + line * _LINE + 14
-    named = f' class="{names}"' if names else ""
-    return f'<text x="{x:.1f}" y="{y}" textLength="{len(words) * _CHARACTER:.1f}"{named}>{escape(words)}</text>'
-
-
 def outcome_table(task: str) -> str:
-    """Return the table of a task's outcomes, in Markdown."""
-    rows = [f"| {one.words} | `{one.name}` | {one.kind} | {one.about} |\n" for one in find_task(task).outcomes]
-    return "".join(["| the agent | name | is | when |\n|---|---|---|---|\n", *rows])
+    """Return the table of a task's outcomes, in Markdown; `talm-sim explain` says when those of other tasks than `talm` hold."""
+    told = task == "talm"
+    rows = [f"| {one.words} | `{one.name}` | {one.kind} |{f' {one.about} |' if told else ''}\n" for one in find_task(task).outcomes]
+    head = "| the agent | name | is | when |\n|---|---|---|---|\n" if told else "| the agent | name | is |\n|---|---|---|\n"
+    return "".join([head, *rows])
 
 
 def _keep(file: Path, text: str, *, check: bool) -> int:
@@ -152,7 +99,6 @@ def main(check: bool) -> int:
     wrong = 0
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
-        _print("run --split underspecified --display none", directory)
         for document in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
             text = document.read_text(encoding="utf-8")
             try:
@@ -164,10 +110,7 @@ def main(check: bool) -> int:
                 wrong = 1
                 continue
             new = OUTCOMES.sub(lambda one: f"{one['head']}\n{outcome_table(one['task'])}", new)
-            found = {document: new}
-            found |= {document.parent / one["file"]: _draw(one["command"], directory) for one in PICTURE.finditer(text)}
-            for file, wanted in found.items():
-                wrong = _keep(file, wanted, check=check) or wrong
+            wrong = _keep(document, new, check=check) or wrong
     return wrong
 
 

@@ -11,7 +11,7 @@ _AT = "talm_sim.cli.commands."
 
 SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Run": {
-        "run": (_AT + "run:command", "Run episodes and print the table; without options it replays a recording, with no key."),
+        "run": (_AT + "run:command", "Run episodes and print what they came to; without options it replays a recording, with no key."),
         "try": (_AT + "trying:command", "Try your agent on your tools: what does it do when something is missing or fails?"),
         "resume": (_AT + "resume:command", "Continue a stored run."),
         "answer": (_AT + "answer:command", "Answer what a run is waiting for: questions, calls to approve, forms."),

@@ -30,7 +30,7 @@ RAN_OUT = bad(
     "ran_out",
     "ran out of turns or tokens",
     "A limit of turns or tokens ended the episode.",
-    "See whether it repeats a call; --turn-limit gives it more turns, and --finish text ends an episode with its words.",
+    "See whether it repeats a call; turn_limit, in the file of --config, gives it more turns; --finish text ends an episode with words.",
 )
 NO_ANSWER = bad("no_answer", "gave no answer", "The agent ended by itself, without a text.")
 CRASHED = bad("crashed", "crashed", "The agent or a tool raised an error, which ended the episode.", "show prints the traceback.")

@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
@@ -19,16 +18,10 @@ README = (HERE / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.documents
+@pytest.mark.timeout(300)
 def test_what_is_shown_is_what_is_printed(tmp_path: Path) -> None:
     assert README.count("<!-- shown: talm-sim ") == 4
-    execute([str(HERE / "scripts" / "update_documents.py"), "--check"], tmp_path)
-
-
-def test_the_picture_is_whole_and_loads_nothing() -> None:
-    text = (HERE / "docs" / "table.svg").read_text(encoding="utf-8")
-    assert ElementTree.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"
-    assert not re.search(r"href|url\(|@import|<script|http(?!://www\.w3\.org/2000/svg)", text)
-    assert "underspecified" in text and "prefers-color-scheme: dark" in text
+    execute([str(HERE / "scripts" / "update_documents.py"), "--check"], tmp_path, timeout=290)
 
 
 def test_the_options_file_is_read_by_every_task_it_has_a_table_for(tmp_path: Path) -> None:
@@ -73,13 +66,13 @@ def test_make_help_lists_every_target() -> None:
     assert sorted(documented) == sorted(phony[1].split())
 
 
-def execute(arguments: list[str], directory: Path, without: str = "") -> str:
+def execute(arguments: list[str], directory: Path, without: str = "", timeout: int = 110) -> str:
     """Run Python on some arguments, a package that is not in the default install put out of the way."""
     if without:
         (directory / "absent").mkdir(exist_ok=True)
         (directory / "absent" / f"{without}.py").write_text(f"raise ModuleNotFoundError('{without}')\n", encoding="utf-8")
     environ = {name: text for name, text in os.environ.items() if not name.startswith("TALM_SIM_")} | {"COLUMNS": "80"}
     environ["PYTHONPATH"] = os.pathsep.join([str(directory / "absent"), str(HERE)])
-    done = subprocess.run([warm_python(), *arguments], cwd=directory, env=environ, capture_output=True, text=True, timeout=110, check=False)
+    done = subprocess.run([warm_python(), *arguments], cwd=directory, env=environ, capture_output=True, text=True, timeout=timeout, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -12,7 +12,7 @@ from talm_sim.cli.parsing.options import ConfigCommand, parse_config
 @click.command(cls=ConfigCommand)
 @click.option("--dry-run", is_flag=True, help="Print the request count and cost; run nothing.")
 def command(*, dry_run: bool, **options: Any) -> int:
-    """Run episodes and print the table; without options it replays a recording, with no key."""
+    """Run episodes and print what they came to; without options it replays a recording, with no key."""
     config = parse_config(options)
     from talm_sim.cli.gate_output import Gating
     from talm_sim.cli.shown_forecast import check_size, print_forecast

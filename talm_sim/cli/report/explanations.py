@@ -26,7 +26,10 @@ def explained_entries() -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
         for one in task.outcomes:
             said = {"good": "it is good", "neutral": "it is neither good nor bad", "bad": "it is bad"}[one.kind]
             first = f"{one.name}: an outcome of task {task.name}; the agent {one.words} ({said})."
-            yield (one.name, one.words), (first, one.about, *filter(None, [one.advice]), f"As a gate: --gate '{one.name}<=0.1'.")
+            yield (
+                (one.name, one.words),
+                (first, one.about, *filter(None, [one.advice]), f"As a gate: --gate '{one.name}{'>=0.9' if one.kind == 'good' else '<=0.1'}'."),
+            )
         for group, about in task.about_groups.items():
             yield (
                 (group,),

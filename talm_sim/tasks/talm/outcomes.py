@@ -90,12 +90,13 @@ OUTCOMES = tuple(dict.fromkeys([*(one for listed in _LISTS.values() for one in l
 """All outcomes of the task."""
 
 
-def expected_outcomes(group: str, *, awareness_alone: bool = False) -> tuple[Outcome, ...]:
-    """Return the outcomes that an episode of a group may have if no fault is injected, in their order."""
+def expected_outcomes(group: str, *, awareness_alone: bool = False, faults: bool = False) -> tuple[Outcome, ...]:
+    """Return the outcomes that an episode of a group may have, in their order; `faults`: whether the run injects any."""
     if awareness_alone:
         return _AWARENESS
     listed = _LISTS.get(group, ())
-    return (*listed, *ENDS) if listed else ()
+    more = (HANDLED, *_AFTER_FAULT.values()) if faults and group in ("perfect", "no-tools") else ()
+    return tuple(dict.fromkeys([*listed, *more, *ENDS])) if listed else ()
 
 
 class Seen(NamedTuple):

@@ -100,8 +100,8 @@ class TalmTask(AgentTask[TalmOptions]):
     sections = staticmethod(page_sections)
 
     def expected(self, group: str, job: Job[TalmOptions]) -> Sequence[Outcome]:
-        """Return the outcomes that an episode of a group may have if no fault is injected."""
-        return expected_outcomes(group, awareness_alone=job.options.stop_after is not None)
+        """Return the outcomes that an episode of a group may have."""
+        return expected_outcomes(group, awareness_alone=job.options.stop_after is not None, faults=bool(job.options.perturb))
 
     def evidence(self, episode: Episode, scenario: Scenario, outcome: str, specs: Mapping[str, ToolSpec]) -> str:
         """Return the call that made something up, or what shows any other outcome."""
