@@ -27,6 +27,8 @@ _Style = Literal["plain", "strong", "faint", "good", "bad", "notice"]
 _STYLES: Mapping[Better, _Style] = {"higher": "good", "lower": "bad", "neither": "notice"}
 _PARTS = " ▏▎▍▌▋▊▉█"
 _MOST_NAMED = 5
+_PLAYED_BY = {"sim": "a script, no language model", "agent": "your own agent", "hf": "on this machine", "vllm": "on this machine"}
+"""Who plays, by the provider of the model; of all others, a live model does."""
 _FILLS: Mapping[Better, str] = {"higher": "█", "neither": "▒", "lower": "░"}
 _Lines = Iterator[tuple[Line, ...]]
 
@@ -116,12 +118,9 @@ def _title(run: RunOnScreen, summaries: Sequence[Summary]) -> str:
 
 def _made_by(run: RunOnScreen, named: str) -> str:
     config = run.config
-    if run.imported:
-        model = "imported"
-    elif config.model.startswith("sim/"):
-        model = "a script, no language model"
-    else:
-        model = "a replayed recording" if config.models is Traffic.REPLAY and has_traffic(config.model) else "live"
+    provider = config.model.partition("/")[0]
+    replayed = config.models is Traffic.REPLAY and has_traffic(config.model)
+    model = "imported" if run.imported else "a replayed recording" if replayed else _PLAYED_BY.get(provider, "live")
     faults = getattr(run.job.options, "perturb", ())
     label = run.job.task.label(run)
     return "; ".join(filter(None, [model, label, f"faults: {', '.join(faults)}" if faults else "", f"run {named}"]))
