@@ -255,6 +255,6 @@ def _step(what: str, command: str) -> tuple[Line, ...]:
 
 
 def _wrapped(text: str, first: str, style: _Style, most: int = 3) -> _Lines:
-    rest = " " * min(len(first), 4)
-    for line in textwrap.wrap(" ".join(text.split()), WIDTH, initial_indent=first, subsequent_indent=rest, max_lines=most, placeholder=" ..."):
+    wrapper = textwrap.TextWrapper(WIDTH, first, " " * min(len(first), 4), max_lines=most, placeholder=" ...", break_on_hyphens=False)
+    for line in wrapper.wrap(" ".join(text.split())):
         yield (Line(text=line, style=style),)

@@ -218,11 +218,11 @@ def test_decisions_are_counted_against_actions(task: str, runs: dict[tuple[str, 
 
 def test_a_form_stands_in_tables_records_and_episodes(runs: dict[tuple[str, str, str], StoredRun], capsys: pytest.CaptureFixture[str]) -> None:
     one = runs["refusal", "oracle", "form"]
-    assert main(["report", str(one.path)]) == 0
+    assert main(["report", str(one.path), "--all"]) == 0
     said = capsys.readouterr().out
     assert "control: sim/oracle, reasoning form" in said and "decision \\ action" in said and "Missing: fields" in said
     assert {record["reasoning"] for record in one.to_records()} == {"form"}
-    assert main(["report", str(runs["refusal", "oracle", "none"].path)]) == 0
+    assert main(["report", str(runs["refusal", "oracle", "none"].path), "--all"]) == 0
     said = capsys.readouterr().out
     assert "decision" not in said and "reasoning" not in said
     assert main(["show", f"{one.path}:calendar-01.removed"]) == 0
