@@ -108,7 +108,8 @@ function start() {
   ])
   document.addEventListener('keydown', onKey)
   addEventListener('hashchange', follow)
-  addEventListener('beforeprint', () => { for (const one of document.querySelectorAll('details')) one.open = true })
+  // Its own toggle event comes too late for the paper.
+  addEventListener('beforeprint', () => { for (const one of document.querySelectorAll('details')) { one.open = true; one.dispatchEvent(new Event('toggle')) } })
   if (episodes.list) follow()
 }
 
