@@ -9,16 +9,15 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
-from rich.text import Text
 
 from talm_sim.agent.own.agents import load_agent
 from talm_sim.cli.making.drafting import CALLS, DraftedTool, draft_tools, suggest_fix
 from talm_sim.cli.making.tool_trials import call_tools
 from talm_sim.cli.parsing.shared_arguments import command_line, short_name
 from talm_sim.cli.report.outcome_matrix import Situation, failing_words, matrix_lines, worst
-from talm_sim.cli.report.printed_screen import STYLES
-from talm_sim.cli.terminal.console import counting, stdout
-from talm_sim.cli.terminal.text import as_json, count, one_line, strip_control
+from talm_sim.cli.report.printed_screen import print_lines
+from talm_sim.cli.terminal.console import counting
+from talm_sim.cli.terminal.text import as_json, count, one_line
 from talm_sim.config import RunConfig, Traffic
 from talm_sim.errors import PrerequisiteError, line_to_copy
 from talm_sim.recordings.shared_files import write_atomically
@@ -89,8 +88,8 @@ def try_session(trying: Trying) -> int:
         _write(trying.save / _TESTS, _tests(trying, blocks[trying.agent]))
     every = [one for situations in blocks.values() for one in situations]
     failing = failing_words(every) if trying.agent else ""
-    _print(matrix_lines([(_title(trying, agent, situations[0]), situations) for agent, situations in blocks.items()]))
-    _print(_steps(trying, every, failing))
+    print_lines(matrix_lines([(_title(trying, agent, situations[0]), situations) for agent, situations in blocks.items()]))
+    print_lines(_steps(trying, every, failing))
     return 1 if failing else 0
 
 
@@ -176,11 +175,6 @@ def _steps(trying: Trying, situations: Sequence[Situation], failing: str) -> Ite
 
 def _step(what: str, text: str) -> tuple[Line, ...]:
     return Line(text=f"  {what:<8} ", style="faint"), Line(text=text)
-
-
-def _print(lines: Iterator[tuple[Line, ...]]) -> None:
-    for parts in lines:
-        stdout().print(Text.assemble(*((strip_control(part.text), STYLES[part.style]) for part in parts)), soft_wrap=True)
 
 
 def _tests(trying: Trying, situations: Sequence[Situation]) -> str:

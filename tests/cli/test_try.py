@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from talm_sim.cli.report.outcome_matrix import COLUMN_OF
+from talm_sim.tasks.talm.groups import GROUPS
 from talm_sim.tasks.talm.outcomes import OUTCOMES, expected_outcomes
 from talm_sim.testing.lab import Lab
 from tests.cli.wrong import Talm, check
@@ -156,6 +157,11 @@ def test_arguments_to_fill_in_where_the_made_up_ones_do_not_work(talm: Talm) -> 
     code, out, _ = talm("try", "--agent", CAREFUL, "--tools-from", "dies:tools", "--arguments", "arguments.json")
     assert code == 0 and cells(out)["off-by-one"] == {"n": "1", "solved": "·", "asked": "·", "said so": "·", "passed on": "1*"}
     assert "* not counted: a fault that nothing shows" in out and "--arguments arguments.json --save tried" in out
+
+
+def test_every_outcome_of_an_episode_has_a_column() -> None:
+    played = {one.name for group in GROUPS for one in expected_outcomes(group, faults=True)}
+    assert {*COLUMN_OF} == played
 
 
 def test_what_is_wrong_is_one_line(talm: Talm) -> None:

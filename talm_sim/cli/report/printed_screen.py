@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rich.text import Text
 
@@ -13,6 +13,7 @@ from talm_sim.cli.terminal.console import stdout
 from talm_sim.cli.terminal.text import strip_control
 from talm_sim.store.result_screen import screen_lines
 from talm_sim.store.stored_run import StoredRun
+from talm_sim.types import Line
 
 STYLES = {"plain": "", "strong": "bold", "faint": "dim", "good": "green", "bad": "red", "notice": "yellow"}
 """Styles of a `Line` on a terminal."""
@@ -31,8 +32,14 @@ def print_screens(runs: Sequence[StoredRun], blocks: Sequence[Block]) -> None:
         if not any(one.measures_in("outcome") for one in block.summaries):
             print_table([block])
             continue
-        for parts in screen_lines(run, short_name(run.path), block.alerts):
-            console.print(Text.assemble(*((strip_control(part.text), STYLES[part.style]) for part in parts)), soft_wrap=True)
+        print_lines(screen_lines(run, short_name(run.path), block.alerts))
     if further:
         console.print()
         print_table(further)
+
+
+def print_lines(lines: Iterable[tuple[Line, ...]]) -> None:
+    """Print lines of styled parts on standard output."""
+    console = stdout()
+    for parts in lines:
+        console.print(Text.assemble(*((strip_control(part.text), STYLES[part.style]) for part in parts)), soft_wrap=True)
