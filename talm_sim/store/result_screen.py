@@ -14,7 +14,7 @@ from talm_sim.models.registry import has_traffic
 from talm_sim.store.causes import find_causes
 from talm_sim.tasks import RunView
 from talm_sim.tasks.control_outcomes import controls_of
-from talm_sim.tasks.outcomes import BY_SUCCESS
+from talm_sim.tasks.outcomes import BETTER_STYLES, BY_SUCCESS
 from talm_sim.types import Episode, Line, Measure, Row, Summary
 from talm_sim.types.measures import Better
 from talm_sim.types.written_figures import decimal, interval
@@ -24,7 +24,6 @@ _WORDS, _BAR = 36, 18
 _FEW = 10
 """Below so many episodes each has a line of its own, and there are no shares, which would say little."""
 _Style = Literal["plain", "strong", "faint", "good", "bad", "notice"]
-_STYLES: Mapping[Better, _Style] = {"higher": "good", "lower": "bad", "neither": "notice"}
 _PARTS = " ▏▎▍▌▋▊▉█"
 _MOST_NAMED = 5
 _PLAYED_BY = {"sim": "a script, no language model", "agent": "your own agent", "hf": "on this machine", "vllm": "on this machine"}
@@ -145,7 +144,7 @@ def _bar(one: Measure) -> tuple[Line, ...]:
     share = one.value or 0
     eighths = max(1, round(share * _BAR * 8))
     bar = "█" * (eighths // 8) + (_PARTS[eighths % 8] if eighths % 8 else "")
-    style = _STYLES[one.better]
+    style = BETTER_STYLES[one.better]
     words = textwrap.shorten(one.head, _WORDS, placeholder="...")
     return Line(text=f"  {words:<{_WORDS}}"), Line(text=f"{bar:<{_BAR}}", style=style), Line(text=f" {_figures(one)}")
 
@@ -181,7 +180,7 @@ def _parted(measures: Sequence[Measure], total: int) -> Iterator[Line]:
     for better, fill in _FILLS.items():
         begun += sum(one.k or 0 for one in measures if one.better == better)
         end = round(width * begun / total) if total else 0
-        yield Line(text=fill * (end - filled), style=_STYLES[better])
+        yield Line(text=fill * (end - filled), style=BETTER_STYLES[better])
         filled = end
 
 
@@ -191,7 +190,7 @@ def _episodes(run: RunOnScreen, rows: Sequence[Row]) -> _Lines:
     for row in rows:
         outcome = words.get(row.outcome)
         said = outcome.words if outcome else row.outcome.replace("_", " ") or f"not scored: {row.not_scored}"
-        style = _STYLES[outcome.better] if outcome else "plain"
+        style = BETTER_STYLES[outcome.better] if outcome else "plain"
         yield Line(text=f"  {textwrap.shorten(row.episode, 40, placeholder='...'):<42}"), Line(text=said[: WIDTH - 44], style=style)
 
 

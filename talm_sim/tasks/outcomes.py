@@ -7,6 +7,7 @@ from typing import Literal
 
 from talm_sim.judges.stats import share
 from talm_sim.types import Episode, Measure, Outcome, Row, Termination
+from talm_sim.types.measures import Better
 
 
 def good(name: str, words: str, about: str, advice: str = "") -> Outcome:
@@ -37,8 +38,8 @@ CRASHED = bad("crashed", "crashed", "The agent or a tool raised an error, which 
 NOT_DECIDED = neutral("not_decided", "could not be decided", "No judge could say what the episode came to.")
 ENDS = (RAN_OUT, NO_ANSWER, CRASHED, NOT_DECIDED)
 """The outcomes of episodes that no answer decides; they end each list of an agent's."""
-KIND_STYLES: Mapping[str, Literal["good", "notice", "bad"]] = {"good": "good", "neutral": "notice", "bad": "bad"}
-"""Kinds of outcomes, each to the style of a `Line` that says it."""
+BETTER_STYLES: Mapping[Better, Literal["good", "notice", "bad"]] = {"higher": "good", "neither": "notice", "lower": "bad"}
+"""Whether more episodes with an outcome are better, to the style of a `Line` that says it."""
 BY_SUCCESS = (SOLVED, NOT_SOLVED)
 """The outcomes of a task that says when an episode succeeded, and nothing more."""
 

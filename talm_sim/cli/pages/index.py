@@ -29,7 +29,7 @@ from talm_sim.store.causes import find_causes
 from talm_sim.store.files.comments import Comment
 from talm_sim.store.stored_run import StoredRun
 from talm_sim.store.transcripts import Transcript, event_part, read_transcript
-from talm_sim.tasks.outcomes import BY_SUCCESS, KIND_STYLES
+from talm_sim.tasks.outcomes import BETTER_STYLES, BY_SUCCESS
 from talm_sim.types import Episode, Row, Summary, Verdict
 from talm_sim.types.steps import Divergence
 from talm_sim.types.written_figures import decimal, interval
@@ -115,9 +115,8 @@ def _what_was_run(run: StoredRun) -> str:
 
 def _outcomes(summary: Summary) -> dict[str, Any]:
     """Return the outcomes of a group that occurred, each as its words, its definition, its kind and its figures; and those that did not."""
-    kinds = {"higher": "good", "neither": "notice", "lower": "bad"}
     came = [one for one in summary.measures_in("outcome") if one.k]
-    lines = [[one.head, one.note, kinds[one.better], one.k, decimal(one.value), interval(one), one.value] for one in came]
+    lines = [[one.head, one.note, BETTER_STYLES[one.better], one.k, decimal(one.value), interval(one), one.value] for one in came]
     return {"group": summary.group, "n": summary.n, "lines": lines, "never": [one.head for one in summary.measures_in("outcome") if not one.k]}
 
 
@@ -223,7 +222,7 @@ def _episode_lines(
             "category": categories.get(one.scenario_id, ""),
             "end": one.termination.value,
             "outcome": f"not scored: {reason}" if row is None or reason else came_to[row.outcome].words if row.outcome else _NO_OUTCOME,
-            "kind": KIND_STYLES[came_to[row.outcome].kind] if row is not None and row.outcome else "faint",
+            "kind": BETTER_STYLES[came_to[row.outcome].better] if row is not None and row.outcome else "faint",
             "shown": [[head, str(values[name])] for name, head in task.listed.items() if values.get(name) not in (None, "")],
             "calls": len(one.tool_events),
             "failed": sum(not event.ok for event in one.tool_events),

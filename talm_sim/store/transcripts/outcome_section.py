@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from talm_sim.tasks import RunView
-from talm_sim.tasks.outcomes import BY_SUCCESS, KIND_STYLES, by_success
+from talm_sim.tasks.outcomes import BETTER_STYLES, BY_SUCCESS, by_success
 from talm_sim.types import Episode, Line, Scenario, Section, Verdict
 
 
@@ -36,7 +36,7 @@ def outcome_section(stored: RunView, episode: Episode, scenario: Scenario, verdi
     for row in by_success(task.rows(_OneEpisode(stored, episode, scenario, verdicts)), task.succeeded):
         outcome = next((one for one in task.outcomes or BY_SUCCESS if one.name == row.outcome), None)
         if outcome is not None:
-            style = KIND_STYLES[outcome.kind]
+            style = BETTER_STYLES[outcome.better]
             shown = task.evidence(episode, scenario, outcome.name, stored.tools())
             lines = ((Line(text=f"the agent {outcome.words}", style=style),), *([(Line(text=shown, style="faint"),)] if shown else []))
             yield Section(title="Outcome", lines=lines)
