@@ -81,7 +81,8 @@ def test_two_of_four_nodes_are_killed_and_nothing_is_lost_or_twice(tmp_path: Pat
     again = [one for one in content(merged) if one["attempt"] > 1]
     assert again  # what was in flight on a killed node; all else of its shard was kept
     assert [{**one, "attempt": 1} for one in content(merged)] == content(alone)
-    table = one.stdout.partition("\n\n")[0]
-    assert table.count("\n") > 2 and table in printed
+    # Between the run's own name and the next commands, which hold it.
+    screen = one.stdout.partition("episodes share")[2].partition("\n\n")[0]
+    assert screen.count("\n") > 2 and screen in printed
     assert sum(shard.rows for shard in merged.shards) == TOTAL and len(merged.shards) == 16
     assert [path.name for path in run_dir.iterdir() if path.name.startswith(".")] == []
