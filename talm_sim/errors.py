@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 
 __all__ = [
+    "BlockedError",
     "CassetteMissError",
     "ContextOverflowError",
     "EmptyShardError",
@@ -121,6 +122,10 @@ class ProviderError(Exception):
 
 class ContextOverflowError(ProviderError):
     """The conversation is longer than the model's context."""
+
+
+class BlockedError(ProviderError):
+    """The provider withheld an answer, or refused a request by its content; trying again would not help."""
 
 
 def did_you_mean(word: str, known: Iterable[str], spelt: Callable[[str], str] = str) -> str:

@@ -10,7 +10,7 @@ from langchain_core.messages import BaseMessage
 
 from talm_sim.agent.faulty_model import ModelFaults
 from talm_sim.agent.open_requests import OpenRequests
-from talm_sim.errors import CassetteMissError, ContextOverflowError, ProviderError
+from talm_sim.errors import BlockedError, CassetteMissError, ContextOverflowError, ProviderError
 from talm_sim.models.base import ASK_HUMAN, GenerationSettings, Model
 from talm_sim.tools_env.environment import EpisodeTools
 from talm_sim.tools_env.perturbations import ModelRequestError
@@ -79,12 +79,16 @@ FORESEEN = (CassetteMissError, ProviderError, ModelRequestError)
 """Failures of a model or a tool that are not bugs, injected ones among them: they end the episode, so that what happened before is kept."""
 
 
+_ENDS = {
+    CassetteMissError: Termination.REPLAY_MISS,
+    ContextOverflowError: Termination.CONTEXT_OVERFLOW,
+    BlockedError: Termination.BLOCKED,
+}
+
+
 def failure_state(err: Exception) -> dict[str, Any]:
     """Return the state with which a foreseen failure ends an episode."""
     if isinstance(err, ModelRequestError):
         return {"termination": Termination.AGENT_ERROR, "error": f"injected fault {err.fault}: {err}", "injected": err.fault}
-    if isinstance(err, CassetteMissError):
-        end = Termination.REPLAY_MISS
-    else:
-        end = Termination.CONTEXT_OVERFLOW if isinstance(err, ContextOverflowError) else Termination.INFRASTRUCTURE_ERROR
+    end = next((end for kind, end in _ENDS.items() if isinstance(err, kind)), Termination.INFRASTRUCTURE_ERROR)
     return {"termination": end, "error": str(err)}

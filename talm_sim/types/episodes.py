@@ -141,6 +141,12 @@ class ModelTurn(FrozenModel):
         return self.raw_text if self.answered is None else self.answered
 
     @property
+    def is_silent(self) -> bool:
+        """Whether it holds nothing to act on: no call, no attempt at one, and no text but thought."""
+        said = self.text if self.answered is None else self.answered
+        return not (self.tool_calls or self.unparsable_calls or said.strip())
+
+    @property
     def final_answer(self) -> str | None:
         """The answer that its call of `Finish` gives, a value that is no text as JSON; None where it makes no such call."""
         given = (call.arguments.get("final_answer") for call in self.tool_calls if call.name == FINISH)
@@ -261,6 +267,8 @@ class Termination(StrEnum):
     TURN_LIMIT = "turn_limit"
     TOKEN_LIMIT = "token_limit"
     CONTEXT_OVERFLOW = "context_overflow"
+    BLOCKED = "blocked"
+    """The provider withheld what the model said, or refused the request by its content."""
     CANCELLED = "cancelled"
     REPLAY_MISS = "replay_miss"
     AGENT_ERROR = "agent_error"
@@ -279,7 +287,7 @@ class Termination(StrEnum):
 
 
 _FAILED = frozenset({Termination.REPLAY_MISS, Termination.INFRASTRUCTURE_ERROR})
-_NOT_SCORED = _FAILED | {Termination.CANCELLED, Termination.CONTEXT_OVERFLOW}
+_NOT_SCORED = _FAILED | {Termination.BLOCKED, Termination.CANCELLED, Termination.CONTEXT_OVERFLOW}
 
 
 def episode_id(scenario_id: str, epoch: int) -> str:
@@ -345,6 +353,11 @@ class Episode(FrozenModel):
         """Whether it ended with words to its user: an answer, or the text of the last turn that a limit allowed."""
         at_limit = self.termination in (Termination.TURN_LIMIT, Termination.TOKEN_LIMIT)
         return self.termination is Termination.ANSWERED or (at_limit and bool(self.answer.strip()))
+
+    @property
+    def gave_no_answer(self) -> bool:
+        """Whether its last turn is silent: the model ended without a word, or was cut off before it said one."""
+        return bool(self.model_turns) and self.model_turns[-1].is_silent
 
     @property
     def crashed(self) -> bool:

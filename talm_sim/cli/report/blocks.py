@@ -31,7 +31,10 @@ _ON_THIS_MACHINE = {
     "vllm": "vLLM on this machine",
 }
 _MOST_GROUPS = 6
-_REASONS = {"context_overflow": "context_overflow (prompt too long for the model)"}
+_REASONS = {
+    "context_overflow": "context_overflow (prompt too long for the model)",
+    "blocked": "blocked (by the provider's filter, not the model)",
+}
 
 
 def block_of(stored: StoredRun, *, against: str | None = None, on_screen: bool = False, prices: Mapping[str, Price] | None = None) -> Block:

@@ -40,7 +40,9 @@ _LONGEST_ID = 200
 _SHORT, _LONG = 1000, 5000
 """Characters of a text, and of an input, that the list of samples shows."""
 _STOPS = {"stop": "stop", "length": "max_tokens", "tool_calls": "tool_calls", "refusal": "content_filter"}
-_ERRORS = frozenset({Termination.AGENT_ERROR, Termination.TOOL_ERROR, Termination.INFRASTRUCTURE_ERROR, Termination.REPLAY_MISS})
+_ERRORS = frozenset(
+    {Termination.AGENT_ERROR, Termination.BLOCKED, Termination.TOOL_ERROR, Termination.INFRASTRUCTURE_ERROR, Termination.REPLAY_MISS}
+)
 _OUTCOMES: dict[Action, str] = {"accept": "accepted", "decline": "declined", "cancel": "cancelled"}
 _DECISIONS: dict[Action, str] = {"approve": "approve", "edit": "modify", "reject": "reject", "respond": "reject"}
 """What a person decides about a call, to Inspect's word: a call that they answer in its place does not run."""

@@ -26,6 +26,7 @@ FAILED = frozenset(
         Termination.INFRASTRUCTURE_ERROR,
         Termination.REPLAY_MISS,
         Termination.CONTEXT_OVERFLOW,
+        Termination.BLOCKED,
         Termination.CANCELLED,
     }
 )
