@@ -42,6 +42,7 @@ from talm_sim.common.digests import derive_seed
 from talm_sim.common.json_values import leaves
 from talm_sim.language.asking import asking_sentences
 from talm_sim.models.base import ASK_HUMAN, GenerationSettings
+from talm_sim.models.wire_messages import STATE
 from talm_sim.models.yes_no import YES_NO_IDK, read_yes_no
 from talm_sim.scenarios.dialogue import as_dicts, request_text
 from talm_sim.tools_env.asking_tools import asking_person
@@ -375,6 +376,7 @@ def as_message(turn: ModelTurn) -> AIMessage:
             {"id": call.id, "name": call.name, "args": call.raw, "error": call.reason, "type": "invalid_tool_call"}
             for call in turn.unparsable_calls
         ],
+        additional_kwargs={} if turn.provider_state is None else {STATE: turn.provider_state},
     )
 
 

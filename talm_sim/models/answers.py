@@ -26,7 +26,6 @@ _ROUNDING = 0.05
 """How far half precision may carry a sum of probabilities, or the logarithm of one, above its bound."""
 _Answer = TypeVar("_Answer")
 _Read = TypeVar("_Read")
-_Stop = TypeVar("_Stop")
 
 
 def read(name: str, answer: _Answer, how: Callable[[_Answer], _Read]) -> _Read:
@@ -66,13 +65,18 @@ def check_bounds(name: str, texts: Iterable[str], calls: Sequence[object]) -> No
 def text_in(value: Any) -> str:
     """Return the text of a field: the field itself, or the texts in a list of parts; empty for anything else."""
     if isinstance(value, list):
-        value = "".join(part["text"] for part in value if isinstance(part, dict) and isinstance(part.get("text"), str))
+        texts = (part.get("text") if isinstance(part, dict) else part for part in value)
+        value = "".join(text for text in texts if isinstance(text, str))
     return replace_surrogates(value) if isinstance(value, str) else ""
 
 
-def stop_of(reason: Any, known: Mapping[str, _Stop], otherwise: _Stop) -> _Stop:
-    """Return why a turn ended, from the protocol's word for it."""
-    return known.get(reason, otherwise) if isinstance(reason, str) else otherwise
+def error_in(value: Mapping[str, Any]) -> str:
+    """Return what failed, in the provider's words, where an answer or a part of it says so within an HTTP 200; empty where it does not."""
+    error = value.get("error")
+    if not error:
+        return ""
+    code, message = (error.get("code") or error.get("type"), error.get("message")) if isinstance(error, dict) else (None, error)
+    return replace_surrogates(": ".join(str(part) for part in (code, message) if part) or "error")
 
 
 def usage_of(input_tokens: Any, output_tokens: Any, cached_tokens: Any = None, *more_input: Any) -> Usage:

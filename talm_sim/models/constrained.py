@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from talm_sim.models.base import GenerationSettings
-from talm_sim.models.chat import SchemaChat
-from talm_sim.models.parsing import parse_calls, read_object, replace_surrogates, split_reasoning
+from talm_sim.models.endings import SchemaChat, turn_of
+from talm_sim.models.parsing import parse_calls, read_object, replace_surrogates
 from talm_sim.models.wire_messages import model_turns_in, split_system, text_of
 from talm_sim.types import ModelTurn, ToolCall, ToolSpec, UnparsableCall
 
@@ -82,19 +82,9 @@ class ConstrainedModel:
             form, schema = describe_tools(tools), action_schema(tools, self._answer_chars)
         settings = replace(settings, alternatives=0)  # the first token is the brace that opens the action, and says nothing
         response_format = {"type": "json_schema", "json_schema": {"name": "action", "schema": schema}}
-        completion = await self._chat.chat(_wire(messages, form), settings, {"response_format": response_format})
-        written, thought = split_reasoning(completion.text)
-        text, calls, broken = (read_label(written), (), ()) if settings.choices else read_action(written, model_turns_in(messages))
-        return ModelTurn(
-            raw_text=completion.text,
-            text=text,
-            reasoning=completion.reasoning or thought,
-            tool_calls=calls,
-            unparsable_calls=broken,
-            logprobs=completion.logprobs,
-            stop="tool_calls" if calls or (broken and completion.stop == "stop") else completion.stop,
-            usage=completion.usage,
-        )
+        answer = await self._chat.chat(_wire(messages, form), settings, {"response_format": response_format})
+        reading = _read_choice if settings.choices else read_action
+        return turn_of(self.name, replace(answer, calls=()), model_turns_in(messages), reading)
 
     async def aclose(self) -> None:
         """Release the connections."""
@@ -226,6 +216,10 @@ def read_action(written: str, turn: int) -> tuple[str, tuple[ToolCall, ...], tup
         return str(action.get("text", written)), (), ()
     calls, broken = parse_calls([(None, name, action.get("arguments"))], turn)
     return "", calls, broken
+
+
+def _read_choice(written: str, _: int) -> tuple[str, tuple[ToolCall, ...], tuple[UnparsableCall, ...]]:
+    return read_label(written), (), ()
 
 
 def read_label(written: str) -> str:

@@ -1,7 +1,6 @@
 """The connection to a model's servers: an HTTP client, a limit of requests in flight, retries, and failures in words.
 
-An SDK says who asks (`sdk_headers`): keys, versions, and whatever else its provider wants to be told. It does not send: its retries know
-neither the limit nor the clock, its types do not fit every compatible server, and its way to a request and back takes three times as long.
+An SDK sends live requests by its own methods (`sdks.py`), so whatever instruments it sees each of them. Retries, limits and budgets are ours.
 """
 
 from __future__ import annotations
@@ -9,12 +8,14 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, Self
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, Self, TypeVar
 
 import httpx2
 
-from talm_sim.errors import ContextOverflowError, ProviderError, RefusedError
+from talm_sim.errors import BlockedError, ContextOverflowError, ProviderError, RefusedError
+from talm_sim.models.answers import read
+from talm_sim.models.endings import FailedAnswerError
 from talm_sim.models.failures import (
     CANNOT_SCORE,
     NEEDS_TOOL_PARSER,
@@ -26,18 +27,25 @@ from talm_sim.models.failures import (
     is_overflow,
     not_json_failure,
 )
+from talm_sim.models.left_out import LeftOut
 from talm_sim.models.request import ModelRequest
 from talm_sim.models.retries import Retry, RetryPolicy, on_retry
 from talm_sim.models.server_client import ServerClient
 from talm_sim.models.servers import Server, Servers, Turn
 
 LOGICAL_HOST = "http://model.invalid"
+KEEP = "talm_sim.keep"
+"""Response extension with a function that records the answer: only who reads it can say whether it is one."""
 LOGICAL_URL = "talm_sim.logical_url"
 """Request extension with the URL under which a recording files the request, whatever the server's base URL is."""
 _MOST_CONNECT_S = 10.0
 """Seconds in which a server must take a connection, where others can be asked instead."""
 _WIRE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 """Writes bodies as the SDKs do: recordings are found by the bytes."""
+
+_Read = TypeVar("_Read")
+Send = Callable[[str, str, Mapping[str, Any]], Awaitable[httpx2.Response]]
+"""Sends one request: base URL, path and body; raises what the SDK or the client raises."""
 
 log = logging.getLogger(__name__)
 
@@ -55,6 +63,7 @@ class Endpoint:
         timeout: Seconds one attempt may take.
         fail_fast: Whether to end the run if requests are turned away before any was answered.
         variables: Names of the environment variables that hold the servers' addresses and their key.
+        left_out: Fields that no request may have; see `LeftOut`.
     """
 
     def __init__(
@@ -69,6 +78,7 @@ class Endpoint:
         timeout: float = 600.0,
         fail_fast: bool = False,
         variables: tuple[str, str] = ("", ""),
+        left_out: Iterable[str] = (),
     ) -> None:
         self.name = name
         self.retries = retries or RetryPolicy()
@@ -80,6 +90,8 @@ class Endpoint:
         self._variables = variables
         self._slots = asyncio.Semaphore(max_connections)
         self._addresses: dict[str, httpx2.URL] = {}
+        self.left_out = LeftOut(name, left_out)
+        self._send: Send = self._post
         self.client = httpx2.AsyncClient(
             transport=transport or ServerClient(model=name),
             headers={"content-type": "application/json"},
@@ -91,7 +103,13 @@ class Endpoint:
 
     @classmethod
     def of(
-        cls, request: ModelRequest, base_urls: Sequence[str], *, logical_base: str = LOGICAL_HOST, variables: tuple[str, str] = ("", "")
+        cls,
+        request: ModelRequest,
+        base_urls: Sequence[str],
+        *,
+        logical_base: str = LOGICAL_HOST,
+        variables: tuple[str, str] = ("", ""),
+        left_out: Iterable[str] = (),
     ) -> Self:
         """Return the connection that `request` asks for."""
         return cls(
@@ -104,9 +122,14 @@ class Endpoint:
             timeout=request.timeout,
             fail_fast=request.fail_fast and not request.replay,
             variables=variables,
+            left_out=left_out,
         )
 
-    async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    def send_by(self, send: Send) -> None:
+        """Let an SDK send the requests."""
+        self._send = send
+
+    async def post(self, path: str, body: Mapping[str, Any], reader: Callable[[dict[str, Any]], _Read]) -> _Read:
         """Send a request until it is answered.
 
         A server that fails is left out, and the request is sent to another one at once, with retries of its own.
@@ -114,24 +137,28 @@ class Endpoint:
         Args:
             path: Where it goes below the base URL.
             body: Its JSON.
+            reader: Reads the answer's JSON; a `FailedAnswerError` is the server's failure, tried again and not recorded.
 
         Returns:
-            The answer's JSON.
+            What was read.
 
         Raises:
+            BlockedError: The provider withheld the answer, or refused the request by its content.
             ContextOverflowError: The conversation is longer than the model's context.
             ProviderError: The servers failed permanently.
             CassetteMissError: A replay met an unrecorded request.
             RefusedError: The server turned the request away and has answered none so far, and this is set to end the run.
         """
-        content = _WIRE.encode(body).encode()
         turn = self.servers.next_turn() or self.servers.any_turn()
         tried, retries, sent, waited = {turn.server}, 0, 0, 0.0
         try:
             while True:
-                failure = await self._attempt(path, content, turn)
-                if not isinstance(failure, Failure):
-                    return failure
+                answer = await self._attempt(path, self.left_out.strip(body), turn, reader)
+                if not isinstance(answer, Failure):
+                    return answer
+                failure = answer
+                if self.left_out.learn(failure, body):
+                    continue  # the same request without what the model refuses, at once
                 retries, sent = retries + 1, sent + 1
                 wait = self.retries.wait_before(retries, failure.headers, waited) if failure.retryable else None
                 other = self._turn_elsewhere(failure, turn, tried, retries, wait)
@@ -152,18 +179,35 @@ class Endpoint:
         finally:
             self.servers.release(turn)
 
-    async def _attempt(self, path: str, content: bytes, turn: Turn) -> dict[str, Any] | Failure:
+    async def _attempt(self, path: str, body: Mapping[str, Any], turn: Turn, reader: Callable[[dict[str, Any]], _Read]) -> _Read | Failure:
+        response: httpx2.Response | None = None
         try:
             async with self._slots, asyncio.timeout(self.timeout):
-                answer = await self._post(turn.server.base + path, content)
-            error: Exception | None = None
+                response = await self._send(turn.server.base, path, body)
+                answer = _json_of(response)
         except Exception as err:
-            answer, error = None, err
-        failure = failure_of(error) if error else failure_in(answer)
-        if failure is None and isinstance(answer, dict):
-            self.servers.note_answer(turn)
-            return answer
-        return failure or not_json_failure(answer)
+            failed = failure_of(err)
+            if not failed.retryable and not self.left_out.would_learn(failed, body):
+                _keep(getattr(err, "response", response))
+            return failed
+        failure = failure_in(answer)
+        if failure is not None or not isinstance(answer, dict):
+            if failure is None or not failure.retryable:
+                _keep(response)
+            return failure or not_json_failure(answer)
+        try:
+            found = read(self.name, answer, reader)
+        except FailedAnswerError as err:
+            return Failure(str(err).removeprefix(f"{self.name}: "), retryable=True)
+        except ProviderError:
+            self._note_answer(turn, response)
+            raise
+        self._note_answer(turn, response)
+        return found
+
+    def _note_answer(self, turn: Turn, response: httpx2.Response) -> None:
+        self.servers.note_answer(turn)
+        _keep(response)
 
     def _turn_elsewhere(self, failure: Failure, turn: Turn, tried: set[Server], retries: int, wait: float | None) -> Turn | None:
         """Return the turn at another server where a failure is this one's; a server that has answered others meanwhile is not left out."""
@@ -188,21 +232,15 @@ class Endpoint:
         before = self.servers.have_answered if failure.kind == "unreachable" else turn.server.answers > 0
         return self._fail_fast and bool(failure.hint) and not before
 
-    def _address(self, url: str) -> httpx2.URL:
+    async def _post(self, base: str, path: str, body: Mapping[str, Any]) -> httpx2.Response:
+        """Send a request once, without an SDK: what a replay answers is nobody's business but ours."""
+        url = base + path
         if url not in self._addresses:
             self._addresses[url] = httpx2.URL(url)
-        return self._addresses[url]
-
-    async def _post(self, url: str, content: bytes) -> object:
-        """Send a request once, and return the answer: its text where the server does not call it JSON."""
-        client = self.client
         # Not the client's own way: it reads the address again and merges the headers for every request.
-        request = httpx2.Request("POST", self._address(url), headers=client.headers, cookies=client.cookies, content=content)
-        response = await client.send(request)
-        if not response.is_success:
-            response.raise_for_status()
-        kind = response.headers.get("content-type", "json").partition(";")[0]
-        return response.json() if kind.endswith("json") else response.text
+        client, content = self.client, _WIRE.encode(body).encode()
+        response = await client.send(httpx2.Request("POST", self._addresses[url], headers=client.headers, content=content))
+        return response if response.is_success else response.raise_for_status()
 
     async def aclose(self) -> None:
         """Close the client and its transport."""
@@ -212,7 +250,8 @@ class Endpoint:
         waits = f", {waited:.0f} s of waiting" if waited >= 1 else ""
         tried = f" (after {retries} {'retry' if retries == 1 else 'retries'}{waits})" if retries else ""
         message = self._line(failure, server) + tried
-        return (ContextOverflowError if is_overflow(failure) else ProviderError)(message)
+        kind = ContextOverflowError if is_overflow(failure) else BlockedError if failure.blocked else ProviderError
+        return kind(message)
 
     def _report_retry(self, failure: Failure, server: Server, wait: float, number: int) -> None:
         reason = clean_line(failure.message)
@@ -250,16 +289,14 @@ class Endpoint:
             request.extensions[LOGICAL_URL] = self._logical_base + path
 
 
-class _SDK(Protocol):
-    """A client of an SDK, as far as it says who asks."""
-
-    @property
-    def auth_headers(self) -> dict[str, str]: ...
-
-    @property
-    def default_headers(self) -> Mapping[str, object]: ...
+def _json_of(response: httpx2.Response) -> object:
+    """Return an answer: its text where the server does not call it JSON."""
+    kind = response.headers.get("content-type", "json").partition(";")[0]
+    return response.json() if kind.endswith("json") else response.text
 
 
-def sdk_headers(client: _SDK) -> dict[str, str]:
-    """Return the headers that an SDK's client puts on every request: the key, and who asks. Those that were to be dropped are none."""
-    return {name: value for name, value in {**client.auth_headers, **client.default_headers}.items() if isinstance(value, str)}
+def _keep(response: httpx2.Response | None) -> None:
+    """Let the recording, if there is one, keep an answer."""
+    keep = response.extensions.get(KEEP) if isinstance(response, httpx2.Response) else None
+    if callable(keep):
+        keep()

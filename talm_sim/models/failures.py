@@ -13,7 +13,7 @@ import anyio
 import httpx2
 
 from talm_sim.common.credentials import Hider, credentials_in_environment
-from talm_sim.errors import CassetteMissError, ContextOverflowError, PrerequisiteError, ProviderError
+from talm_sim.errors import BlockedError, CassetteMissError, ContextOverflowError, PrerequisiteError, ProviderError
 from talm_sim.models.retries import is_retryable, is_retryable_code
 from talm_sim.models.server_client import UnfitAnswerError
 
@@ -27,6 +27,8 @@ _OVERFLOW = re.compile(
 _BROKEN_LINE = (httpx2.RequestError, OSError, anyio.EndOfStream)
 _NEVER_RECOVERS = (httpx2.UnsupportedProtocol, httpx2.LocalProtocolError, httpx2.TooManyRedirects)
 _NO_LINE = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol)
+_BLOCKED = frozenset({"content_filter", "content_policy_violation", "data_inspection_failed", "moderation_blocked"})
+"""Codes with which a filter refuses a request: OpenAI's and Azure's, and DashScope's."""
 _HTML = re.compile(r"\s*<(?:!doctype html|html|head|!--)", re.IGNORECASE)
 NO_LOGPROBS = re.compile(r"logprob", re.IGNORECASE)
 """Error messages of a server that gives no log-probabilities, or fewer than were asked for; they name the field."""
@@ -44,6 +46,10 @@ class Failure:
     code: str = ""
     hint: str = ""
     """What the user should check if the very first requests fail, as `Endpoint` words it; empty if the failure may pass."""
+    status: int = 0
+    """Of the response; 0 where there is none."""
+    blocked: bool = False
+    """Whether a filter of the provider refused the request by its content."""
     kind: Literal["", "unreachable", "broken", "slow"] = ""
     """What became of the connection: none was made, it broke, or no answer came in time; empty where there is an answer."""
 
@@ -60,7 +66,8 @@ def provider_failure(name: str, error: Exception, hide: Hider) -> ProviderError:
     known = _status_failure(response) if isinstance(response, httpx2.Response) else Failure(f"{type(error).__name__}: {error}")
     failure = Failure(str(unfit)) if unfit else known
     message = clean_line(f"{name}: {failure.message}", hide)
-    return (ContextOverflowError if is_overflow(failure) else ProviderError)(message)
+    kind = ContextOverflowError if is_overflow(failure) else BlockedError if failure.blocked else ProviderError
+    return kind(message)
 
 
 def is_overflow(failure: Failure) -> bool:
@@ -140,7 +147,8 @@ def _status_failure(response: httpx2.Response) -> Failure:
     fix = {401: "key", 403: "key", 404: "page" if page else "name"}.get(response.status_code, "")
     if response.is_client_error and NO_LOGPROBS.search(message):
         fix = "alternatives"
-    return Failure(text, is_retryable(response.status_code, headers) and not quota, headers, code, fix)
+    retryable = is_retryable(response.status_code, headers) and not quota
+    return Failure(text, retryable, headers, code, fix, response.status_code, blocked=code in _BLOCKED)
 
 
 def _is_plain_completion(request: httpx2.Request) -> bool:

@@ -9,7 +9,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import httpx2
 from langchain_core.language_models import BaseChatModel
@@ -18,10 +18,11 @@ from pydantic import SecretStr
 
 from talm_sim.common.credentials import Hider, credentials_in_environment, is_distinctive
 from talm_sim.errors import PrerequisiteError
-from talm_sim.models.answers import check_bounds, read, stop_of, usage_of
+from talm_sim.models.answers import read, usage_of
 from talm_sim.models.base import GenerationSettings, Model
+from talm_sim.models.endings import Answer, turn_of
 from talm_sim.models.failures import provider_failure
-from talm_sim.models.parsing import parse_calls, replace_surrogates, split_reasoning
+from talm_sim.models.parsing import replace_surrogates
 from talm_sim.models.request import ModelRequest
 from talm_sim.models.wire_messages import model_turns_in, openai_tools, text_of
 from talm_sim.types import ModelTurn, ToolSpec, Usage
@@ -30,12 +31,6 @@ CLIENT_ARGUMENT = "http_async_client"
 """Name of the parameter by which a factory receives the HTTP client that records and replays."""
 _SETTINGS = {"temperature": "temperature", "max_tokens": "max_new_tokens", "seed": "seed"}
 """Field of the chat model for each setting; a model without the field keeps its own way."""
-_STOPS: dict[Any, Literal["stop", "length", "refusal"]] = {
-    "length": "length",
-    "max_tokens": "length",
-    "content_filter": "refusal",
-    "refusal": "refusal",
-}
 
 
 class LangChainModel:
@@ -66,7 +61,7 @@ class LangChainModel:
         except Exception as err:
             failure: Exception = _as_failure(self.name, err, self._hide)
         else:
-            return read(self.name, message, lambda answer: turn_of(self.name, answer, model_turns_in(messages), self._hide))
+            return read(self.name, message, lambda answer: turn_in(self.name, answer, model_turns_in(messages), self._hide))
         raise failure
 
     async def aclose(self) -> None:
@@ -144,7 +139,7 @@ def _as_failure(name: str, error: Exception, hide: Hider) -> Exception:
     return provider_failure(name, error, hide)
 
 
-def turn_of(name: str, message: AIMessage, turn: int, hide: Hider) -> ModelTurn:
+def turn_in(name: str, message: AIMessage, turn: int, hide: Hider) -> ModelTurn:
     """Return a chat model's message as a turn.
 
     Args:
@@ -153,24 +148,19 @@ def turn_of(name: str, message: AIMessage, turn: int, hide: Hider) -> ModelTurn:
         turn: How many turns the model had before.
         hide: Removes keys.
     """
-    raw_text = replace_surrogates(hide.text(text_of(message)))
-    text, thought = split_reasoning(raw_text)
     # Arguments go through the strict reader: LangChain's own lets NaN pass.
-    written: list[tuple[Any, Any, Any]] = [(call["id"], call["name"], call["args"]) for call in message.tool_calls]
-    written += [(call["id"], call["name"] or "", call["args"] or "null") for call in message.invalid_tool_calls]
-    check_bounds(name, (raw_text,), written)
-    calls, broken = parse_calls([(call_id, name, hide.value(arguments)) for call_id, name, arguments in written], turn)
-    reason = message.response_metadata.get("finish_reason") or message.response_metadata.get("stop_reason")
-    stop = stop_of(reason, _STOPS, "stop")
-    return ModelTurn(
-        raw_text=raw_text,
-        text=text,
-        reasoning=hide.text(_reasoning(message)) or thought,
-        tool_calls=calls,
-        unparsable_calls=broken,
-        stop="tool_calls" if (calls or broken) and stop == "stop" else stop,
+    written: list[tuple[Any, Any, Any]] = [(call["id"], call["name"], hide.value(call["args"])) for call in message.tool_calls]
+    written += [(call["id"], call["name"] or "", hide.value(call["args"] or "(no arguments)")) for call in message.invalid_tool_calls]
+    told = message.response_metadata
+    answer = Answer(
+        text=replace_surrogates(hide.text(text_of(message))),
+        reasoning=hide.text(_reasoning(message)),
+        calls=tuple(written),
+        # Where a chat model says nothing of the end, it is a normal one: it raises an error if it has failed.
+        word=next((told[key] for key in ("finish_reason", "stop_reason", "done_reason", "status") if isinstance(told.get(key), str)), "stop"),
         usage=_usage(message),
     )
+    return turn_of(name, answer, turn)
 
 
 def _reasoning(message: AIMessage) -> str:

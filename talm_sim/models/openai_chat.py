@@ -6,20 +6,17 @@ The answer is read field by field, as compatible servers do not all answer in th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 from langchain_core.messages import BaseMessage
 
 from talm_sim.errors import ProviderError
-from talm_sim.models.answers import check_bounds, first_tokens, openai_usage, read, stop_of, text_in, token_logprobs
+from talm_sim.models.answers import error_in, first_tokens, openai_usage, text_in, token_logprobs
 from talm_sim.models.base import GenerationSettings
-from talm_sim.models.chat import Completion
+from talm_sim.models.endings import Answer, check_answer, turn_of
 from talm_sim.models.endpoint import Endpoint
-from talm_sim.models.parsing import parse_calls, split_reasoning
-from talm_sim.models.wire_messages import model_turns_in, openai_messages, openai_tools
-from talm_sim.types import ModelTurn, ToolSpec
-
-_STOPS: dict[Any, Literal["stop", "length", "refusal"]] = {"length": "length", "content_filter": "refusal"}
+from talm_sim.models.wire_messages import THOUGHT_FIELDS, model_turns_in, openai_messages, openai_tools
+from talm_sim.types import JsonObject, ModelTurn, ToolSpec
 
 
 class OpenAIChat:
@@ -30,7 +27,6 @@ class OpenAIChat:
         model: The server's name of the model.
         endpoint: The line to the servers.
         max_tokens_field: `max_completion_tokens` for OpenAI, whose reasoning models take nothing else; `max_tokens` for compatible servers.
-        send_temperature: Whether requests name a temperature.
         most_alternatives: Most first tokens that a request asks for; None for as many as its settings say.
         fields: Further fields of every request body.
     """
@@ -42,7 +38,6 @@ class OpenAIChat:
         endpoint: Endpoint,
         *,
         max_tokens_field: str = "max_tokens",
-        send_temperature: bool = True,
         most_alternatives: int | None = None,
         fields: dict[str, Any] | None = None,
     ) -> None:
@@ -50,30 +45,16 @@ class OpenAIChat:
         self._model = model
         self._endpoint = endpoint
         self._max_tokens_field = max_tokens_field
-        self._send_temperature = send_temperature
         self._most_alternatives = most_alternatives
         self._fields = fields or {}
 
     async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
         """Generate one turn; see `Model.generate`."""
         fields = {"tools": openai_tools(tools)} if tools else {}
-        completion = await self.chat(openai_messages(messages), settings, fields)
-        text, thought = split_reasoning(completion.text)
-        calls, broken = parse_calls(completion.calls, model_turns_in(messages))
-        called = bool(calls or broken) and completion.stop == "stop"
-        return ModelTurn(
-            raw_text=completion.text,
-            text=text,
-            reasoning=completion.reasoning or thought,
-            tool_calls=calls,
-            unparsable_calls=broken,
-            logprobs=completion.logprobs,
-            first_tokens=completion.first_tokens,
-            stop="tool_calls" if called else completion.stop,
-            usage=completion.usage,
-        )
+        answer = await self.chat(openai_messages(messages, self.name), settings, fields)
+        return turn_of(self.name, answer, model_turns_in(messages))
 
-    async def chat(self, messages: list[dict[str, Any]], settings: GenerationSettings, fields: dict[str, Any]) -> Completion:
+    async def chat(self, messages: list[dict[str, Any]], settings: GenerationSettings, fields: dict[str, Any]) -> Answer:
         """Send one chat-completions request.
 
         Args:
@@ -84,13 +65,14 @@ class OpenAIChat:
         asked = self._alternatives(settings)
         alternatives = {"logprobs": True, "top_logprobs": asked} if asked else {}
         body = self._body({"messages": messages, **fields}, self._max_tokens_field, settings, alternatives)
-        return read(self.name, await self._endpoint.post("/chat/completions", body), lambda answer: _completion(self.name, answer, asked))
+        return await self._endpoint.post("/chat/completions", body, lambda answer: _chat_answer(self.name, answer, asked))
 
     async def complete(self, prompt: str, settings: GenerationSettings) -> ModelTurn:
         """Continue the raw `prompt`; see `CompletionModel.complete`."""
         asked = self._alternatives(settings)
         body = self._body({"prompt": prompt}, "max_tokens", settings, {"logprobs": asked} if asked else {})
-        return read(self.name, await self._endpoint.post("/completions", body), lambda answer: _continuation(self.name, answer, asked))
+        answer = await self._endpoint.post("/completions", body, lambda answer: _continuation(self.name, answer, asked))
+        return turn_of(self.name, answer, 0)
 
     def _alternatives(self, settings: GenerationSettings) -> int:
         most = self._most_alternatives
@@ -99,7 +81,7 @@ class OpenAIChat:
     def _body(self, start: dict[str, Any], max_tokens_field: str, settings: GenerationSettings, end: dict[str, Any]) -> dict[str, Any]:
         """Return the body of a request. Recordings are found by it, so it has nothing that was not asked for."""
         body = {"model": self._model, **start}
-        if self._send_temperature and settings.temperature is not None:
+        if settings.temperature is not None:
             body["temperature"] = settings.temperature
         body[max_tokens_field] = settings.max_new_tokens
         if settings.seed is not None:
@@ -118,41 +100,66 @@ def choice_of(answer: dict[str, Any]) -> dict[str, Any]:
     return choice if isinstance(choice, dict) else {}
 
 
-def _completion(name: str, answer: dict[str, Any], alternatives: int) -> Completion:
+def _chat_answer(name: str, answer: dict[str, Any], alternatives: int) -> Answer:
     choice = choice_of(answer)
     message = choice.get("message")
+    error = error_in(answer) or error_in(choice)
     if not isinstance(message, dict):
-        raise ProviderError(f"{name}: the server's answer has no message.")
-    refusal = message.get("refusal")
-    written = message.get("tool_calls") or ()
-    functions = [(call.get("id"), call.get("function")) for call in written if isinstance(call, dict)]
-    text = text_in(message.get("content")) or text_in(refusal)
-    reasoning = text_in(message.get("reasoning_content")) or text_in(message.get("reasoning"))
-    check_bounds(name, (text, reasoning), functions)
-    return Completion(
-        text=text,
-        reasoning=reasoning,
-        calls=tuple((call_id, one.get("name"), one.get("arguments")) for call_id, one in functions if isinstance(one, dict)),
-        stop="refusal" if refusal else stop_of(choice.get("finish_reason"), _STOPS, "stop"),
+        if not error:
+            raise ProviderError(f"{name}: the server's answer has no message.")
+        message = {}
+    refusal = text_in(message.get("refusal"))
+    found = Answer(
+        text=text_in(message.get("content")) or refusal,
+        reasoning=text_in(message.get("reasoning_content")) or text_in(message.get("reasoning")),
+        calls=tuple(map(_call_in, _calls_in(message))),
+        word=choice.get("finish_reason"),
+        error=error,
+        declined=bool(refusal),
         logprobs=token_logprobs(choice.get("logprobs")),
         usage=openai_usage(answer.get("usage")),
         first_tokens=first_tokens(choice.get("logprobs"), alternatives),
+        state=_state_in(name, message),
     )
+    return check_answer(name, found)
 
 
-def _continuation(name: str, answer: dict[str, Any], alternatives: int) -> ModelTurn:
+def _calls_in(message: dict[str, Any]) -> list[Any]:
+    """Return the calls of a message in any of the forms that servers give them: the field of today, one object, or the protocol's first one."""
+    calls = message.get("tool_calls") or message.get("function_call") or []
+    return calls if isinstance(calls, list) else [calls]
+
+
+def _call_in(call: Any) -> tuple[Any, Any, Any]:
+    """Return (id, name, arguments) of a call; one that cannot be read has no name, and its text as arguments."""
+    if not isinstance(call, dict):
+        return None, None, call
+    function = call.get("function", call)
+    return (call.get("id"), function.get("name"), function.get("arguments")) if isinstance(function, dict) else (call.get("id"), None, call)
+
+
+def _state_in(name: str, message: dict[str, Any]) -> JsonObject | None:
+    """Return the message as it goes back, if it holds thought that its server wants to see again."""
+    calls = message.get("tool_calls")
+    signed = isinstance(calls, list) and any(isinstance(call, dict) and call.get("extra_content") for call in calls)
+    kept = {field: message[field] for field in THOUGHT_FIELDS if message.get(field)}
+    if not kept and not signed:
+        return None
+    own = {field: message[field] for field in ("content", "tool_calls") if field in message}
+    return {"model": name, "message": {"role": "assistant", **own, **kept}}
+
+
+def _continuation(name: str, answer: dict[str, Any], alternatives: int) -> Answer:
     choice = choice_of(answer)
-    if not isinstance(choice.get("text"), str):
+    error = error_in(answer) or error_in(choice)
+    if not isinstance(choice.get("text"), str) and not error:
         raise ProviderError(f"{name}: the server's answer has no text.")
-    raw_text = text_in(choice["text"])
-    check_bounds(name, (raw_text,), ())
-    text, thought = split_reasoning(raw_text)
-    return ModelTurn(
-        raw_text=raw_text,
-        text=text,
-        reasoning=thought,
+    found = Answer(
+        text=text_in(choice.get("text")),
+        word=choice.get("finish_reason"),
+        error=error,
         logprobs=token_logprobs(choice.get("logprobs")),
         first_tokens=first_tokens(choice.get("logprobs"), alternatives),
-        stop=stop_of(choice.get("finish_reason"), _STOPS, "stop"),
         usage=openai_usage(answer.get("usage")),
     )
+    return check_answer(name, found)

@@ -14,17 +14,17 @@ from talm_sim.config import DEFAULT_MODEL
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Model
 from talm_sim.models.constrained import ANSWER_CHARS, ConstrainedModel
-from talm_sim.models.endpoint import LOGICAL_HOST, Endpoint, sdk_headers
+from talm_sim.models.endpoint import LOGICAL_HOST, Endpoint
+from talm_sim.models.left_out import refused_fields, without_none
 from talm_sim.models.openai_chat import OpenAIChat
 from talm_sim.models.request import ModelRequest, body_fields, check_headers, required_key, required_variable, server_urls
+from talm_sim.models.sdks import sdk_sender
 from talm_sim.models.served_scoring import ScoringChat, TextChat, load_tokenizer
 
 _LOGICAL_BASE = f"{LOGICAL_HOST}/v1"
 """Address of every server in recordings."""
 OPENAI_URL = "https://api.openai.com/v1"
 _RESERVED = frozenset({"model", "messages", "prompt", "tools", "n", "best_of", "echo", "stream", "stream_options", "response_format"})
-_FIXED_TEMPERATURE = re.compile(r"o\d|gpt-5(?!.*chat)")
-"""OpenAI's reasoning models refuse any temperature but their own."""
 
 
 class ServerOptions(OptionsModel, extra="allow"):
@@ -44,10 +44,9 @@ def open_openai(request: ModelRequest) -> Model:
     """Open `openai/<model>`; reads OPENAI_API_KEY and, where set, OPENAI_BASE_URL, which may name several servers."""
     url = request.environ.get("OPENAI_BASE_URL") or OPENAI_URL
     key = "" if request.replay else required_key(request, "OPENAI_API_KEY")
-    own_temperature = _FIXED_TEMPERATURE.match(request.model) is not None
     urls = server_urls("OPENAI_BASE_URL", url)
     variables = ("OPENAI_BASE_URL", "OPENAI_API_KEY")
-    return _open(request, request.model, urls, key, variables, "max_completion_tokens", send_temperature=not own_temperature)
+    return _open(request, request.model, urls, key, variables, "max_completion_tokens")
 
 
 def open_compatible(request: ModelRequest) -> Model:
@@ -87,49 +86,44 @@ def _open(
     variables: tuple[str, str],
     max_tokens_field: str,
     *,
-    send_temperature: bool = True,
     scores: bool = False,
 ) -> Model:
-    options = read_options(request.options, ServerOptions, request.name, "-M ")
+    given, told = without_none(request.options)
+    options = read_options(given, ServerOptions, request.name, "-M ")
     if options.tokenizer is not None and (not scores or request.constrained):
         raise PrerequisiteError("-M tokenizer: is for openai-api/ models that are sent texts; leave it out.")
     fields = body_fields(request.name, options.model_extra or {}, _RESERVED)
     kind: Callable[..., OpenAIChat] = ScoringChat if scores else OpenAIChat
     if options.tokenizer is not None:
         kind = partial(TextChat, tokenizer=load_tokenizer(request.name, options.tokenizer))
-    endpoint = _connect(request, urls, key, variables)
+    endpoint = _connect(request, urls, key, variables, (*told, *refused_fields(model)))
     chat = kind(
         request.name,
         model,
         endpoint,
         max_tokens_field=options.max_tokens_field or max_tokens_field,
-        send_temperature=send_temperature,
         most_alternatives=options.alternatives,
         fields=fields,
     )
     return ConstrainedModel(chat, answer_chars=options.answer_chars) if request.constrained else chat
 
 
-def _connect(request: ModelRequest, urls: tuple[str, ...], key: str, variables: tuple[str, str]) -> Endpoint:
+def _connect(request: ModelRequest, urls: tuple[str, ...], key: str, variables: tuple[str, str], left_out: tuple[str, ...]) -> Endpoint:
     if request.replay:
-        return Endpoint.of(request, (_LOGICAL_BASE,), logical_base=_LOGICAL_BASE, variables=variables)
-    endpoint = Endpoint.of(request, urls, logical_base=_LOGICAL_BASE, variables=variables)
+        return Endpoint.of(request, (_LOGICAL_BASE,), logical_base=_LOGICAL_BASE, variables=variables, left_out=left_out)
+    endpoint = Endpoint.of(request, urls, logical_base=_LOGICAL_BASE, variables=variables, left_out=left_out)
     # The SDK reads organization and project from the environment: they are OpenAI's own, and no other server's business.
     if urls == (OPENAI_URL,):
         check_headers(request, "OPENAI_ORG_ID", "OPENAI_PROJECT_ID")
-    _sign(endpoint, urls, key)
-    return endpoint
-
-
-def _sign(endpoint: Endpoint, urls: tuple[str, ...], key: str) -> None:
-    """Let all requests say who asks, as the SDK does."""
-    from openai import AsyncOpenAI, Omit  # not at the top: it takes a third of a second, and nobody signs what is replayed
+    from openai import AsyncOpenAI, Omit  # not at the top: it takes a third of a second, and a replay needs none
 
     headers = {} if urls == (OPENAI_URL,) else {"OpenAI-Organization": Omit(), "OpenAI-Project": Omit()}
     client = AsyncOpenAI(
         api_key=key,
         base_url=urls[0],
         http_client=endpoint.client,
+        max_retries=0,
         default_headers=headers,  # type: ignore[arg-type]  # Omit is the SDK's way to drop a header, its annotation forgets it here
     )
-    endpoint.client.headers.update(sdk_headers(client))
+    endpoint.send_by(sdk_sender(client, endpoint.client.timeout))
+    return endpoint

@@ -112,8 +112,8 @@ def parse_call(call_id: str, name: Any, arguments: Any) -> ToolCall | Unparsable
     Args:
         call_id: The provider's id of the call.
         name: The tool's name; anything but a non-empty string is a mistake of the model.
-        arguments: JSON text, or an object already parsed by a lenient reader. Empty text means "no arguments": some servers write that for
-            tools without parameters.
+        arguments: JSON text, also encoded twice, or an object already parsed by a lenient reader. Empty text and "null" mean "no arguments":
+            some servers write that for tools without parameters.
     """
     raw = arguments if isinstance(arguments, str) else _dump(arguments)
     label = replace_surrogates(name) if isinstance(name, str) else ""
@@ -124,9 +124,22 @@ def parse_call(call_id: str, name: Any, arguments: Any) -> ToolCall | Unparsable
             raise ValueError(f"longer than {MOST_LONG:,} characters")
         if len(label) > MOST_NAMED:
             raise ValueError(f"a name of {len(label):,} characters")
-        return ToolCall(id=call_id, name=label, arguments=read_object(raw) if raw.strip() else {})
+        plain = _decode_twice(raw)
+        return ToolCall(id=call_id, name=label, arguments={} if plain in {"", "null"} else read_object(plain))
     except ValueError as err:
         return UnparsableCall(id=call_id, name=label[:MOST_NAMED], raw=replace_surrogates(raw[:MOST_LONG]), reason=str(err)[:MAX_REASON_CHARS])
+
+
+def _decode_twice(raw: str) -> str:
+    """Return the JSON text of arguments: some servers encode it as a text of JSON once more."""
+    raw = raw.strip()
+    if raw.startswith('"'):
+        try:
+            inner = json.loads(raw)
+        except ValueError:
+            return raw
+        return inner.strip() if isinstance(inner, str) and inner.strip().startswith("{") else raw
+    return raw
 
 
 def parse_calls(written: Iterable[tuple[Any, Any, Any]], turn: int) -> tuple[tuple[ToolCall, ...], tuple[UnparsableCall, ...]]:

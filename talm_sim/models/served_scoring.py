@@ -8,16 +8,16 @@ white space ends, as in lm-evaluation-harness and in scoring by a model in this 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import accumulate
 from math import fsum, isfinite
 from pathlib import Path
 from typing import Any
 
 from talm_sim.errors import PrerequisiteError, ProviderError, RefusedError, pip_install
-from talm_sim.models.answers import read
 from talm_sim.models.base import Continuation, GenerationSettings
 from talm_sim.models.openai_chat import OpenAIChat, choice_of
-from talm_sim.types import JsonObject
+from talm_sim.types import JsonObject, ModelTurn
 
 _ONE_TOKEN = GenerationSettings(temperature=0.0, max_new_tokens=1)
 """Not every server takes 0 for the tokens to write; of the one that it writes, nothing is read."""
@@ -49,7 +49,7 @@ class ScoringChat(OpenAIChat):
             RefusedError: The server gives none, and has given none before.
         """
         body = self._body({"prompt": text}, "max_tokens", _ONE_TOKEN, {"echo": True, "logprobs": 0, "add_special_tokens": False})
-        found = read(self.name, await self._endpoint.post("/completions", body), lambda answer: _echoed(answer, text))
+        found = await self._endpoint.post("/completions", body, lambda answer: _echoed(answer, text))
         if found is None:
             line = (
                 f"{self.name}: the server gives no log-probabilities of the prompt (/completions with echo and logprobs), so it cannot score "
@@ -89,6 +89,12 @@ class TextChat(ScoringChat):
 
         wrapped = [{"type": "function", "function": tool} for tool in tools]
         return render(self._tokenizer, list(messages), wrapped, self.name, self._rendering)
+
+    async def complete(self, prompt: str, settings: GenerationSettings) -> ModelTurn:
+        """Continue the raw `prompt`; where the template has written the token that opens a text, the server does not add it again."""
+        opened = bool(self._tokenizer.bos_token) and prompt.startswith(self._tokenizer.bos_token)
+        options = {"add_special_tokens": False, **settings.options} if opened else settings.options
+        return await super().complete(prompt, replace(settings, options=options))
 
     async def _score(self, prompt: str, option: str) -> Continuation:
         from talm_sim.models.local.scoring import encode_question, encode_text

@@ -14,6 +14,11 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from talm_sim.types import ToolSpec
 
 _Wire = dict[str, Any]
+STATE = "talm_sim_provider_state"
+"""Key of a message's `additional_kwargs` with its turn's `ModelTurn.provider_state`."""
+THOUGHT_BLOCKS = frozenset({"thinking", "redacted_thinking"})
+THOUGHT_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "extra_content", "thinking_blocks")
+"""Fields of an assistant message with thought that servers take back: DeepSeek's and vLLM's text, OpenRouter's blocks, Gemini's signatures."""
 _UNPARSABLE_KEY = "unparsable_arguments"
 """Key for the arguments of a call that was not JSON: servers load the arguments of earlier calls, so it is sent back as an object that
 quotes it.
@@ -51,9 +56,9 @@ def merge_neighbours(messages: Sequence[Mapping[str, Any]]) -> list[_Wire]:
     return found
 
 
-def openai_messages(messages: Sequence[BaseMessage]) -> list[_Wire]:
-    """Return the messages of the chat-completions protocol."""
-    return [_openai_message(message) for message in messages]
+def openai_messages(messages: Sequence[BaseMessage], model: str = "") -> list[_Wire]:
+    """Return the messages of the chat-completions protocol, with the thought that `model` itself has sent and wants back."""
+    return [_openai_message(message, model) for message in messages]
 
 
 def openai_tools(tools: Sequence[ToolSpec]) -> list[_Wire]:
@@ -63,30 +68,52 @@ def openai_tools(tools: Sequence[ToolSpec]) -> list[_Wire]:
     ]
 
 
-def _openai_message(message: BaseMessage) -> _Wire:
+def _openai_message(message: BaseMessage, model: str) -> _Wire:
     if isinstance(message, AIMessage):
         calls = [
             {"id": call_id, "type": "function", "function": {"name": name, "arguments": json.dumps(arguments, ensure_ascii=False)}}
             for call_id, name, arguments in _calls_of(message)
         ]
         text = text_of(message)
-        return {"role": "assistant", "content": text or None, "tool_calls": calls} if calls else {"role": "assistant", "content": text}
+        said: _Wire = {"role": "assistant", "content": text}
+        if calls:
+            said = {"role": "assistant", "content": text or None, "tool_calls": calls}
+        state = state_of(message, model)
+        return _as_it_came(said, text, state) if state else said
     if isinstance(message, ToolMessage):
         return {"role": "tool", "tool_call_id": message.tool_call_id, "content": text_of(message)}
     return {"role": _role(message), "content": text_of(message)}
 
 
-def anthropic_messages(messages: Sequence[BaseMessage]) -> tuple[str, list[_Wire]]:
+def state_of(message: AIMessage, model: str) -> _Wire | None:
+    """Return what `model` wants back with its message; None where there is nothing, or where it is another model's."""
+    state = message.additional_kwargs.get(STATE)
+    return state if isinstance(state, dict) and state.get("model") == model else None
+
+
+def _as_it_came(said: _Wire, text: str, state: _Wire) -> _Wire:
+    """Return a message with its thought, and with its text and calls byte for byte as the server sent them, where nobody has changed them."""
+    came: _Wire = state["message"]
+    if text == state["text"] and "content" in came:
+        said["content"] = came["content"]
+    calls = came.get("tool_calls")
+    as_sent = {call.get("id"): call for call in calls if isinstance(call, dict)} if isinstance(calls, list) else {}
+    if "tool_calls" in said:
+        said["tool_calls"] = [as_sent.get(call["id"], call) for call in said["tool_calls"]]
+    return said | {field: came[field] for field in THOUGHT_FIELDS if field in came}
+
+
+def anthropic_messages(messages: Sequence[BaseMessage], model: str = "") -> tuple[str, list[_Wire]]:
     """Return the system text and the messages of the Anthropic protocol.
 
     The protocol has one system text, before all else: what the system says later is in its place in the user's turn. Neighbours of one
     role are merged, as the protocol wants turns to alternate; so all results of one turn's calls are in one user turn. Empty texts are left
-    out: the protocol refuses them.
+    out: the protocol refuses them. Blocks of a message with thought that `model` has signed are sent as they came.
     """
     system, rest = split_system(messages)
     turns: list[_Wire] = []
     for message in rest:
-        role, blocks = _anthropic_blocks(message)
+        role, blocks = _anthropic_blocks(message, model)
         if not blocks:
             continue
         if turns and turns[-1]["role"] == role:
@@ -101,7 +128,7 @@ def anthropic_tools(tools: Sequence[ToolSpec]) -> list[_Wire]:
     return [{"name": tool.name, "description": tool.description, "input_schema": tool.parameters} for tool in tools]
 
 
-def _anthropic_blocks(message: BaseMessage) -> tuple[str, list[_Wire]]:
+def _anthropic_blocks(message: BaseMessage, model: str) -> tuple[str, list[_Wire]]:
     text = text_of(message)
     if isinstance(message, ToolMessage):
         result: _Wire = {"type": "tool_result", "tool_use_id": message.tool_call_id, "content": text}
@@ -109,6 +136,12 @@ def _anthropic_blocks(message: BaseMessage) -> tuple[str, list[_Wire]]:
     blocks: list[_Wire] = [{"type": "text", "text": text}] if text.strip() else []
     if isinstance(message, AIMessage):
         blocks += [{"type": "tool_use", "id": call_id, "name": name, "input": arguments} for call_id, name, arguments in _calls_of(message)]
+        state = state_of(message, model)
+        if state:
+            calls = {block["id"] for block in blocks if block["type"] == "tool_use"}
+            same = text == state["text"] and calls == {block.get("id") for block in state["blocks"] if block.get("type") == "tool_use"}
+            thought = [block for block in state["blocks"] if block.get("type") in THOUGHT_BLOCKS]
+            blocks = list(state["blocks"]) if same else [*thought, *blocks]
     return "assistant" if isinstance(message, AIMessage) else "user", blocks
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import httpx2
 
-from talm_sim.models.endpoint import LOGICAL_HOST, LOGICAL_URL
+from talm_sim.models.endpoint import KEEP, LOGICAL_HOST, LOGICAL_URL
 from talm_sim.models.metering import note_http_request
 from talm_sim.models.retries import is_retryable, is_retryable_code
 from talm_sim.models.server_client import ServerClient
@@ -47,8 +48,11 @@ class RecordingTransport(httpx2.AsyncBaseTransport):
             return httpx2.Response(recorded.status, headers=headers_sent, content=recorded.body, request=request)
         response = await self._line.handle_async_request(request)
         # A replay never tries again, so it must not begin with a passing failure.
-        if not is_retryable(response.status_code, response.headers) and not _is_passing_failure(response.content):
-            player.record(logical, _to_recorded(request, response))
+        keep = partial(player.record, logical, _to_recorded(request, response))
+        if LOGICAL_URL in request.extensions:
+            response.extensions[KEEP] = keep  # who reads it knows whether it is a failure
+        elif not is_retryable(response.status_code, response.headers) and not _is_passing_failure(response.content):
+            keep()
         return response
 
     async def aclose(self) -> None:

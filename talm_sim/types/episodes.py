@@ -127,6 +127,11 @@ class ModelTurn(FrozenModel):
     first_tokens: tuple[TokenLogprob, ...] = ()
     """The likeliest first tokens, likeliest first; asked for by `GenerationSettings.alternatives`, and empty where the provider gives none."""
     stop: Literal["stop", "length", "tool_calls", "refusal"] = "stop"
+    unknown_end: str = Field(default="", exclude_if=lambda word: not word)
+    """The provider's word for why it ended, where talm-sim does not know it; "none" where the provider gave none."""
+    provider_state: JsonObject | None = Field(default=None, exclude_if=lambda state: state is None, repr=False)
+    """What its provider wants back with it, as it came: the model's name under `model`, and its signed or encrypted thought. Nobody else is
+    shown it."""
     usage: Usage = Usage()
     user_turn: int = 0
     """Which of the scenario's `user_turns` it belongs to, from 0: how often the agent had answered before."""

@@ -13,8 +13,8 @@ from langchain_core.messages import HumanMessage
 
 from talm_sim.errors import ProviderError
 from talm_sim.models.answers import MOST_CALLS, MOST_TEXT, MOST_TOKENS, read, usage_of
-from talm_sim.models.anthropic_messages import AnthropicMessages
 from talm_sim.models.base import GenerationSettings
+from talm_sim.models.endings import turn_of
 from talm_sim.models.parsing import MOST_DEEP, MOST_LONG, parse_call, parse_calls
 from talm_sim.models.registry import open_model
 from talm_sim.types import ModelTurn, TokenLogprob, ToolCall, UnparsableCall, Usage
@@ -122,11 +122,11 @@ CLAUDE = anthropic_answer({"type": "text", "text": "hi"}, {"type": "tool_use", "
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(answer=odd(CHAT))
 def test_any_chat_completion_is_read_or_refused(answer: Any) -> None:
-    from talm_sim.models.openai_chat import _completion
+    from talm_sim.models.openai_chat import _chat_answer
 
     if isinstance(answer, dict):
         try:
-            found = read("m", answer, lambda one: _completion("m", one, 20))
+            found = read("m", answer, lambda one: _chat_answer("m", one, 20))
         except ProviderError:
             return
         assert isinstance(found.text, str) and isinstance(found.usage, Usage)
@@ -140,7 +140,7 @@ def test_any_text_completion_is_read_or_refused(answer: Any) -> None:
 
     if isinstance(answer, dict):
         try:
-            turn = read("m", answer, lambda one: _continuation("m", one, 20))
+            turn = turn_of("m", read("m", answer, lambda one: _continuation("m", one, 20)), 0)
         except ProviderError:
             return
         assert ModelTurn.model_validate_json(turn.model_dump_json()) == turn
@@ -155,11 +155,11 @@ def is_distribution(tokens: Sequence[TokenLogprob]) -> bool:
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(answer=odd(CLAUDE))
 def test_any_message_is_read_or_refused(answer: Any) -> None:
+    from talm_sim.models.anthropic_messages import _answer_in
 
     if isinstance(answer, dict):
         try:
-            model = AnthropicMessages("m", "m", None)  # type: ignore[arg-type]
-            turn = read("m", answer, lambda one: model._turn(one, HELLO))
+            turn = turn_of("m", read("m", answer, lambda one: _answer_in("m", one)), 0)
         except ProviderError:
             return
         assert ModelTurn.model_validate_json(turn.model_dump_json()) is not None

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import json
 from contextlib import aclosing
 from typing import Any
 
 import pytest
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from talm_sim.errors import ContextOverflowError, PrerequisiteError
+from talm_sim.errors import BlockedError, ContextOverflowError, PrerequisiteError, ProviderError
 from talm_sim.models.anthropic_messages import open_anthropic
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.request import ModelRequest
@@ -32,7 +33,7 @@ async def test_the_request() -> None:
     answer = anthropic_answer({"type": "text", "text": "x"})
     _, request = await ask(answer, GenerationSettings(temperature=0.3, max_new_tokens=9, seed=4), (TOOL,))
     assert request.path == "/v1/messages"
-    assert request.raw.decode() == (
+    assert request.body == json.loads(
         '{"model":"m","max_tokens":9,"messages":[{"role":"user","content":[{"type":"text","text":"How high is HAN?"}]}],"system":"Help.",'
         '"tools":[{"name":"airport","description":"Look one up.","input_schema":{"type":"object","properties":{"code":{"type":"string"}}}}],'
         '"temperature":0.3}'
@@ -66,10 +67,16 @@ async def test_a_turn_with_thinking_calls_and_cached_tokens() -> None:
     assert turn.usage == Usage(input_tokens=11, output_tokens=3, cached_tokens=6)
 
 
-@pytest.mark.parametrize(("reason", "stop"), [("end_turn", "stop"), ("max_tokens", "length"), ("refusal", "refusal"), ("pause_turn", "stop")])
+@pytest.mark.parametrize(("reason", "stop"), [("end_turn", "stop"), ("max_tokens", "length"), ("tool_use", "tool_calls"), ("new", "stop")])
 async def test_how_a_turn_ended(reason: str, stop: str) -> None:
     turn, _ = await ask(anthropic_answer({"type": "text", "text": "<think>a</think>b"}, stop=reason))
     assert (turn.stop, turn.text, turn.reasoning) == (stop, "b", "a")
+
+
+@pytest.mark.parametrize(("reason", "error"), [("refusal", BlockedError), ("pause_turn", ProviderError)])
+async def test_what_is_no_turn(reason: str, error: type[Exception]) -> None:
+    with pytest.raises(error, match=reason):
+        await ask(anthropic_answer({"type": "text", "text": "a"}, stop=reason))
 
 
 async def test_an_answer_that_fills_the_context_is_an_overflow() -> None:

@@ -72,9 +72,10 @@ async def test_asked_for_they_are_read_likeliest_first(monkeypatch: pytest.Monke
     assert ModelTurn.model_validate_json(turn.model_dump_json()) == turn
 
 
-async def test_not_asked_for_the_request_is_as_it_was_to_the_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_not_asked_for_the_request_is_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     turn, request = await ask(with_top(TOP), monkeypatch, GenerationSettings(temperature=0.0, max_new_tokens=8, seed=3))
-    assert request.raw == (b'{"model":"m","messages":[{"role":"user","content":"Can it be done?"}],"temperature":0.0,"max_tokens":8,"seed":3}')
+    asked = [{"role": "user", "content": "Can it be done?"}]
+    assert request.body == {"model": "m", "messages": asked, "temperature": 0.0, "max_tokens": 8, "seed": 3}
     assert turn.first_tokens == ()
 
 
@@ -86,7 +87,7 @@ async def test_more_than_were_asked_for_are_cut(monkeypatch: pytest.MonkeyPatch)
 
 async def test_an_option_leaves_them_out(monkeypatch: pytest.MonkeyPatch) -> None:
     turn, request = await ask(with_top(TOP), monkeypatch, alternatives="0")
-    assert list(request.body) == ["model", "messages", "temperature", "max_tokens"]
+    assert set(request.body) == {"model", "messages", "temperature", "max_tokens"}
     assert turn.first_tokens == ()
 
 

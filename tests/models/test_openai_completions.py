@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
@@ -40,7 +41,7 @@ async def complete(
 async def test_the_prompt_goes_to_the_letter(monkeypatch: pytest.MonkeyPatch) -> None:
     turn, server = await complete(monkeypatch, text_answer(" Yes.\nQuestion:", finish="length"))
     assert server.seen[0].path == "/v1/completions"
-    assert server.seen[0].raw.decode() == (
+    assert server.seen[0].body == json.loads(
         '{"model":"org/m","prompt":"Question: can it be done?\\nAnswer:","temperature":0.0,"max_tokens":9,"seed":4}'
     )
     assert turn == ModelTurn(raw_text=" Yes.\nQuestion:", text=" Yes.\nQuestion:", stop="length", usage=Usage(input_tokens=5, output_tokens=2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
@@ -49,7 +50,7 @@ async def test_each_option_is_a_request_with_the_whole_text(monkeypatch: pytest.
     options = ["In Hanoi.", '{"name": "look"}']
     found, server = await score(monkeypatch, options, *(echo(PROMPT + one) for one in options))
     assert [one.path for one in server.seen] == ["/v1/completions"] * 2
-    assert server.seen[0].raw.decode() == (
+    assert server.seen[0].body == json.loads(
         '{"model":"org/m","prompt":"Which city?\\n\\nAssistant:\\nIn Hanoi.","temperature":0.0,"max_tokens":1,'
         '"echo":true,"logprobs":0,"add_special_tokens":false}'
     )

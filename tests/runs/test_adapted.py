@@ -108,7 +108,7 @@ def test_an_adapter_of_another_base_is_noted(capsys: pytest.CaptureFixture[str])
     assert main(["run", *words, "--run-id", "fourth"]) == 0
     out, err = (" ".join(text.split()) for text in capsys.readouterr())
     note = "adapter: fourth was trained on 'some/other', and is used on hf/tiny"
-    assert note in out and note in err
+    assert note in err
 
 
 def test_a_folder_that_is_no_adapter_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:

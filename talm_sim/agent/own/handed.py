@@ -20,7 +20,7 @@ from talm_sim.agent.graph import added_text, as_message
 from talm_sim.agent.own.own_session import CURRENT, AgentSession
 from talm_sim.agent.own.own_texts import drop_surrogates
 from talm_sim.errors import ProviderError
-from talm_sim.models.langchain_chat import turn_of
+from talm_sim.models.langchain_chat import turn_in
 from talm_sim.models.metering import current_meter, generation_bound
 from talm_sim.types import HumanEvent, ModelTurn, ToolEvent, ToolSpec, Usage
 
@@ -186,7 +186,7 @@ class TurnWatcher(BaseCallbackHandler):
             return
         session = self._session
         try:
-            turn = turn_of("the agent's model", message, len(session.turns), session.hide)
+            turn = turn_in("the agent's model", message, len(session.turns), session.hide)
         except ProviderError as err:
             self._count(run_id)
             raise ValueError(str(err)) from None

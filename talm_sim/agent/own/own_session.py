@@ -18,7 +18,7 @@ from talm_sim.agent.context import FORESEEN, EpisodeContext, failure_state
 from talm_sim.agent.finishing import limit_reached
 from talm_sim.agent.graph import added_text, prompt_text
 from talm_sim.agent.open_requests import OpenRequests, person_of_call
-from talm_sim.agent.own.own_texts import clean_messages, clean_request, read_call
+from talm_sim.agent.own.own_texts import clean_messages, clean_request, read_call, with_states
 from talm_sim.common.credentials import Hider, credentials_in_environment
 from talm_sim.foreign.loop import abandon_loop_of, on_loop, running_loop, was_loop_given_up
 from talm_sim.foreign.threads import Work
@@ -303,7 +303,7 @@ class AgentSession:
 
     async def _generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec]) -> ModelTurn:
         await self._enter()
-        context, messages = self.context, clean_messages(messages)
+        context, messages = self.context, with_states(clean_messages(messages), self.turns)
         with playing(self._player):
             turn = await self._track(context.generate(messages, tools))
         turn = turn.model_copy(update={"raw_prompt": turn.raw_prompt or self.text(added_text(list(messages)))})  # type: ignore[arg-type]

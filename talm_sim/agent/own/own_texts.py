@@ -6,11 +6,12 @@ import json
 from collections.abc import Sequence
 from typing import Any, TypeVar, cast
 
-from langchain_core.messages import BaseMessage, messages_from_dict, messages_to_dict
+from langchain_core.messages import AIMessage, BaseMessage, messages_from_dict, messages_to_dict
 
 from talm_sim.common.credentials import Hider
 from talm_sim.models.parsing import MOST_NAMED, parse_call, replace_surrogates
-from talm_sim.types import Approval, Form, ToolCall, UnparsableCall
+from talm_sim.models.wire_messages import STATE
+from talm_sim.types import Approval, Form, ModelTurn, ToolCall, UnparsableCall
 
 RequestT = TypeVar("RequestT", bound=Approval | Form)
 _MOST_RAW = 2000
@@ -52,6 +53,17 @@ def clean_messages(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
     """Return messages that the agent wrote, in a form that can be sent to a server."""
     written = json.dumps([vars(message) for message in messages], ensure_ascii=False, default=str, skipkeys=True)
     return messages if replace_surrogates(written) == written else messages_from_dict(drop_surrogates(messages_to_dict(messages)))
+
+
+def with_states(messages: Sequence[BaseMessage], turns: Sequence[ModelTurn]) -> list[BaseMessage]:
+    """Return messages with what the model's provider wants back with them: an agent, or its framework, may have copied a turn without it."""
+    by_calls = {tuple(call.id for call in turn.tool_calls) or turn.text: turn.provider_state for turn in turns if turn.provider_state}
+    found = []
+    for message in messages:
+        state = by_calls.get(tuple(str(call["id"]) for call in message.tool_calls) or message.text) if isinstance(message, AIMessage) else None
+        kept = message.additional_kwargs
+        found.append(message.model_copy(update={"additional_kwargs": {**kept, STATE: state}}) if state and STATE not in kept else message)
+    return found
 
 
 def _text(text: str, hide: Hider) -> str:

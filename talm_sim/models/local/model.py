@@ -19,8 +19,8 @@ from langchain_core.messages import BaseMessage
 from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.models.answers import top_tokens
 from talm_sim.models.base import Continuation, GenerationSettings
-from talm_sim.models.chat import Completion
 from talm_sim.models.constrained import ANSWER_CHARS, ConstrainedModel
+from talm_sim.models.endings import Answer
 from talm_sim.models.formats import ParsedText, read_calls
 from talm_sim.models.local.adapters import Weights
 from talm_sim.models.local.prompting import Rendering, chat_template_of, render, render_whole, template_messages, warn_unread_form
@@ -138,11 +138,11 @@ class _SchemaChat:
         self.name = model.name
         self._model = model
 
-    async def chat(self, messages: list[dict[str, Any]], settings: GenerationSettings, fields: dict[str, Any]) -> Completion:
+    async def chat(self, messages: list[dict[str, Any]], settings: GenerationSettings, fields: dict[str, Any]) -> Answer:
         # The action is all that is written, so no thought comes before it.
         prompt = self._model.render_chat(messages, ())
         written = await self._model.write(prompt, settings, fields["response_format"]["json_schema"]["schema"])
-        return Completion(text=written.text, reasoning="", calls=(), stop=written.stop, logprobs=None, usage=written.usage)
+        return Answer(written.text, word=written.stop, usage=written.usage)
 
     async def aclose(self) -> None:
         """Leave the model open, which closes itself."""
