@@ -8,12 +8,14 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self, TypeVar
 
 import httpx2
 
-from talm_sim.errors import BlockedError, ContextOverflowError, ProviderError, RefusedError
+from talm_sim.errors import BlockedError, ContextOverflowError, ProviderError, RefusedError, format_names
 from talm_sim.models.answers import read
 from talm_sim.models.endings import FailedAnswerError
 from talm_sim.models.failures import (
@@ -40,6 +42,9 @@ LOGICAL_URL = "talm_sim.logical_url"
 """Request extension with the URL under which a recording files the request, whatever the server's base URL is."""
 _MOST_CONNECT_S = 10.0
 """Seconds in which a server must take a connection, where others can be asked instead."""
+_BAD_REQUEST = 400
+_ENOUGH_REFUSALS = 3
+"""Requests that a server refuses with the same words before it has answered any: then it would refuse all."""
 _WIRE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 """Writes bodies as the SDKs do: recordings are found by the bytes."""
 
@@ -63,7 +68,8 @@ class Endpoint:
         timeout: Seconds one attempt may take.
         fail_fast: Whether to end the run if requests are turned away before any was answered.
         variables: Names of the environment variables that hold the servers' addresses and their key.
-        left_out: Fields that no request may have; see `LeftOut`.
+        left_out: Fields that no request may have.
+        learned: Further ones that the servers have turned out to refuse; more are added.
     """
 
     def __init__(
@@ -79,6 +85,7 @@ class Endpoint:
         fail_fast: bool = False,
         variables: tuple[str, str] = ("", ""),
         left_out: Iterable[str] = (),
+        learned: set[str] | None = None,
     ) -> None:
         self.name = name
         self.retries = retries or RetryPolicy()
@@ -90,7 +97,8 @@ class Endpoint:
         self._variables = variables
         self._slots = asyncio.Semaphore(max_connections)
         self._addresses: dict[str, httpx2.URL] = {}
-        self.left_out = LeftOut(name, left_out)
+        self._left_out = LeftOut(left_out, learned)
+        self._bad_requests: Counter[str] = Counter()
         self._send: Send = self._post
         self.client = httpx2.AsyncClient(
             transport=transport or ServerClient(model=name),
@@ -123,6 +131,7 @@ class Endpoint:
             fail_fast=request.fail_fast and not request.replay,
             variables=variables,
             left_out=left_out,
+            learned=request.left_out,
         )
 
     def send_by(self, send: Send) -> None:
@@ -153,12 +162,16 @@ class Endpoint:
         tried, retries, sent, waited = {turn.server}, 0, 0, 0.0
         try:
             while True:
-                answer = await self._attempt(path, self.left_out.strip(body), turn, reader)
+                answer = await self._attempt(path, self._left_out.strip(body), turn, reader)
                 if not isinstance(answer, Failure):
                     return answer
                 failure = answer
-                if self.left_out.learn(failure, body):
-                    continue  # the same request without what the model refuses, at once
+                refused = self._left_out.named_by(failure, body)
+                if refused:  # once more at once, without what the model refuses
+                    self._left_out.learn(refused)
+                    told = replace(failure, message=f"{failure.message}; asked again, and from now on, without {format_names(sorted(refused))}")
+                    self._report_retry(told, turn.server, 0.0, sent + 1)
+                    continue
                 retries, sent = retries + 1, sent + 1
                 wait = self.retries.wait_before(retries, failure.headers, waited) if failure.retryable else None
                 other = self._turn_elsewhere(failure, turn, tried, retries, wait)
@@ -187,7 +200,7 @@ class Endpoint:
                 answer = _json_of(response)
         except Exception as err:
             failed = failure_of(err)
-            if not failed.retryable and not self.left_out.would_learn(failed, body):
+            if not failed.retryable and not self._left_out.named_by(failed, body):
                 _keep(getattr(err, "response", response))
             return failed
         failure = failure_in(answer)
@@ -228,9 +241,16 @@ class Endpoint:
         return (turn if not turn.server.pause_s else self.servers.next_turn(tried)) or self.servers.any_turn()
 
     def _is_refused(self, failure: Failure, turn: Turn) -> bool:
-        """Return whether the user must fix a failure: nothing was answered before, by this server or, if none can be reached, by any."""
+        """Return whether a failure is the user's to fix: nothing was answered before, by this server or, if none can be reached, by any.
+
+        What a server calls a bad request may be about one episode alone, until the first of them were refused with the same words.
+        """
         before = self.servers.have_answered if failure.kind == "unreachable" else turn.server.answers > 0
-        return self._fail_fast and bool(failure.hint) and not before
+        if not self._fail_fast or before:
+            return False
+        if failure.status == _BAD_REQUEST and not failure.blocked and not is_overflow(failure):
+            self._bad_requests[failure.message] += 1
+        return bool(failure.hint) or self._bad_requests[failure.message] >= _ENOUGH_REFUSALS
 
     async def _post(self, base: str, path: str, body: Mapping[str, Any]) -> httpx2.Response:
         """Send a request once, without an SDK: what a replay answers is nobody's business but ours."""

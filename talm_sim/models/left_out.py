@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import re
-from collections.abc import Callable, Iterable, Mapping
-from contextvars import ContextVar
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from talm_sim.models.failures import Failure
@@ -20,10 +18,6 @@ _REFUSING: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
     # Anthropic's notes on migrating to Claude Opus 4.7: from it on, and for Opus 5 and Sonnet 5, any value but the default is an error.
     (re.compile(r"claude-(?:opus-(?:4[.-](?:[7-9]|\d\d)\b|[5-9])|(?:sonnet|haiku)-[5-9]\b)"), ("temperature", "top_p", "top_k")),
 )
-
-log = logging.getLogger(__name__)
-on_left_out: ContextVar[Callable[[str, str], None] | None] = ContextVar("on_left_out", default=None)
-"""Receives the model's name and each field that its server has turned out to refuse."""
 
 
 def refused_fields(model: str) -> tuple[str, ...]:
@@ -46,31 +40,25 @@ class LeftOut:
     """The fields that a model's requests leave out.
 
     Args:
-        name: The model's name, for a log.
-        fields: Those that are known from the start.
+        known: Those that are known from the start.
+        learned: Those that its server has turned out to refuse, to which more are added.
     """
 
-    def __init__(self, name: str, fields: Iterable[str] = ()) -> None:
-        self.name = name
-        self.fields = set(fields)
+    def __init__(self, known: Iterable[str] = (), learned: set[str] | None = None) -> None:
+        self._known = frozenset(known)
+        self._learned = set() if learned is None else learned
 
     def strip(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return a request's body without them."""
-        return {key: value for key, value in body.items() if key not in self.fields} if self.fields else body
+        fields = self._known | self._learned
+        return {key: value for key, value in body.items() if key not in fields} if fields else body
 
-    def would_learn(self, failure: Failure, body: Mapping[str, Any]) -> set[str]:
+    def named_by(self, failure: Failure, body: Mapping[str, Any]) -> set[str]:
         """Return the fields of a request that a failure names, as the reason why it was refused."""
         if failure.status != _BAD_REQUEST or failure.blocked:
             return set()
-        return {field for field in _NAMES.findall(failure.message) if field in body and field not in self.fields}
+        return set(_NAMES.findall(failure.message)) & self.strip(body).keys()
 
-    def learn(self, failure: Failure, body: Mapping[str, Any]) -> bool:
-        """Leave out from now on what a failure names; return whether that makes a request another one."""
-        named = self.would_learn(failure, body)
-        self.fields |= named
-        for field in sorted(named):
-            log.info("%s refuses %s: it is left out", self.name, field)
-            tell = on_left_out.get()
-            if tell is not None:
-                tell(self.name, field)
-        return bool(named)
+    def learn(self, fields: Iterable[str]) -> None:
+        """Leave these out from now on."""
+        self._learned.update(fields)

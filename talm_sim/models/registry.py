@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -176,6 +176,7 @@ def open_model(
     replay: bool = False,
     fail_fast: bool = False,
     created: date | None = None,
+    left_out: set[str] | None = None,
 ) -> Model:
     """Open a model.
 
@@ -190,6 +191,7 @@ def open_model(
         replay: Whether answers come from a recording only, so that neither key nor address is needed.
         fail_fast: Whether a server that turns requests away before it has answered any is the user's to fix.
         created: The day on which the run was created, which prompts that show a date show.
+        left_out: See `ModelRequest.left_out`.
 
     Raises:
         PrerequisiteError: The name, an option, a key or an address is missing or wrong; or the command's budget does not admit the model.
@@ -211,6 +213,8 @@ def open_model(
         raise PrerequisiteError(f"model '{name}': --tool-format constrained works with {able} only; use --tool-format native.")
     limits = (max_retries, max_connections, timeout)
     request = ModelRequest(name, model, transport_factory, *limits, dict(options or {}), constrained, replay, fail_fast, created)
+    if left_out is not None:
+        request = replace(request, left_out=left_out)
     meter = current_meter.get()
     if meter is None or replay:
         return _opener(found)(request)

@@ -7,6 +7,7 @@ An unpacked tree contains
     <model>/<group>/<scenario>/<epoch>-<vote>-<digest>.json   one conversation of a model
     <model>/<group>/<scenario>/<epoch>-<digest>.human.json    the human answers within it
     <model>/<digest>.settings.json                        the settings that this digest is of
+    <model>/<field>.left_out.json                         a field that its server refused, so that no request has it
 
 and a packed one `tools/<group>.zip` and `<model>/<group>.zip` with the same names inside, below the group. `/` in a model's name becomes
 `--`. If a task has its own folder, a model's conversations are in `<model>/<folder>/<group>`, as groups of two tasks may share a name.
@@ -30,7 +31,7 @@ from talm_sim.config import Traffic
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.answers import usage_of
 from talm_sim.recordings.archive import Archive, open_archive
-from talm_sim.recordings.packing import SETTINGS, SPECS, TOOLS
+from talm_sim.recordings.packing import LEFT_OUT, SETTINGS, SPECS, TOOLS
 from talm_sim.recordings.player import Player, playing
 from talm_sim.recordings.redaction import Redactor
 from talm_sim.recordings.shared_files import lock_folder, read_text, write_atomically
@@ -212,6 +213,14 @@ class CassetteLibrary:
         path = self.root / model_folder(model) / f"{_safe_file_name(digest)}{SETTINGS}"
         if not path.is_file():
             write_atomically(path, (json.dumps(settings, indent=1, ensure_ascii=False) + "\n").encode())
+
+    def left_out(self, model: str) -> set[str]:
+        """Return the fields that no recorded request of `model` has, as its server refused them."""
+        return {path.name.removesuffix(LEFT_OUT) for path in (self.root / model_folder(model)).glob(f"*{LEFT_OUT}")}
+
+    def save_left_out(self, model: str, field: str) -> None:
+        """Save that the server of `model` refuses a field, in a file of its own: then two recordings are merged as any files are."""
+        write_atomically(self.root / model_folder(model) / f"{field}{LEFT_OUT}", b"{}\n")
 
     def tools(self, *, person: bool = False) -> dict[str, tuple[ToolSpec, Route]]:
         """Return the tools as they were when recorded, and how their calls are stored; empty if there are none.

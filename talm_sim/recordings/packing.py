@@ -14,6 +14,9 @@ SPECS = "specs.json"
 SETTINGS = ".settings.json"
 """End of the name of a file with the settings behind a digest in the names of a model's conversations."""
 
+LEFT_OUT = ".left_out.json"
+"""End of the name of a file that says which field a model's server refuses."""
+
 
 def export(source: Path, target: Path) -> list[Path]:
     """Unpack every recording below `source`, for plain vcrpy and for reading.
@@ -39,7 +42,7 @@ def export(source: Path, target: Path) -> list[Path]:
 
 def copy_settings(source: Path, target: Path) -> Iterator[Path]:
     """Copy the files beside the conversations, packed or not; yield each one that was written."""
-    for path in sorted(source.glob(f"*/*{SETTINGS}")):
+    for path in sorted((*source.glob(f"*/*{SETTINGS}"), *source.glob(f"*/*{LEFT_OUT}"))):
         place = target / path.parent.name / path.name
         write_atomically(place, read_bytes(path))
         yield place

@@ -33,7 +33,7 @@ from talm_sim.runs.tool_sources import check_sources, move_tool_objects, resume_
 from talm_sim.store.extensions import check_brought, import_agent, name_extensions
 from talm_sim.store.files.manifest import describe_run
 from talm_sim.store.files.store import RunProgress, RunStore
-from talm_sim.store.files.stored_documents import BLIND, MIXED
+from talm_sim.store.files.stored_documents import BLIND, LEFT_OUT, MIXED
 from talm_sim.store.kept_shards import find_kept
 from talm_sim.store.python_words import in_python, phrase_errors_for_python
 from talm_sim.store.stored_run import StoredRun, load_run
@@ -199,6 +199,8 @@ async def resume_with(
     check_judges(job)
     answered = any(end.completed for end in stored.terminations)
     job = job.having(run_id=str(stored.path))
+    for model, fields in stored.left_out().items():
+        shared.left_out[model].update(fields)
     with within_budget(job.config, contact.on_event) as spending:
         contact = replace(contact, spending=spending or contact.spending)
         async with build(job, list(stored.scenarios()), shared, begun_with=stored.manifest, answered=answered) as built:
@@ -272,11 +274,11 @@ async def _session(stored: StoredRun, store: RunStore, built: Built, contact: Co
 
 
 async def _carry_out(stored: StoredRun, store: RunStore, built: Built, contact: Contact, failed: Collection[Termination]) -> StoredRun:
-    started, on_event = time.monotonic(), contact.on_event
+    started, on_event, config = time.monotonic(), contact.on_event, built.job.config
     async with store:
-        if built.job.config.blind:
+        if config.blind:
             await store.set_meta({BLIND: True})  # kept with the run, so that whoever answers later is not told either
-        if built.job.config.tools is not stored.manifest.config.tools:
+        if config.tools is not stored.manifest.config.tools:
             await store.set_meta({MIXED: True})  # so that a table need not look at every episode of every run
         async with open_runner(built, store) as runner:
             progress = store.progress(failed)
@@ -286,14 +288,21 @@ async def _carry_out(stored: StoredRun, store: RunStore, built: Built, contact: 
                     store,
                     runner,
                     progress,
-                    epochs=built.job.config.epochs,
-                    max_episodes=built.opened.in_flight or built.job.config.max_episodes,
+                    epochs=config.epochs,
+                    max_episodes=built.opened.in_flight or config.max_episodes,
                     on_event=on_event,
                     ask=contact.ask if built.opened.waits else None,
                     wait=contact.wait,
                     answer_timeout=getattr(built.job.options, "answer_timeout", None),
                     spending=contact.spending,
                 )
+            left_out = {model: sorted(fields) for model, fields in built.left_out.items() if fields}
+            if left_out:
+                await store.set_meta({LEFT_OUT: left_out})
+            if config.models is Traffic.RECORD:
+                for model, fields in left_out.items():
+                    for field in fields:
+                        built.library.save_left_out(model, field)
         summary = await _judge(stored, store, built.job, built.grader, contact)
     elapsed = time.monotonic() - started
     on_event(RunFinished(stored.id, counts.finished, counts.total, counts.waiting, counts.terminations, elapsed))

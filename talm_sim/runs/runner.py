@@ -7,7 +7,7 @@ import contextlib
 import sqlite3
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -43,6 +43,8 @@ class Built:
     scenarios: Sequence[Scenario]
     grader: Grader
     library: CassetteLibrary
+    left_out: Mapping[str, set[str]] = field(default_factory=dict)
+    """By model: fields of requests that its servers have turned out to refuse."""
     cut: Cut | None = None
     """Of a new shard: the whole it is cut from, and where."""
     played: StoredRun | None = None

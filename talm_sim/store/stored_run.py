@@ -217,6 +217,11 @@ class StoredRun(RunFiles):
             found = stored_documents.meta(conn, "tools", list[ToolSpec]) or ()
         return {tool.name: tool for tool in found}
 
+    def left_out(self) -> dict[str, list[str]]:
+        """Return, by model, the fields that requests did not have, as its servers refuse them."""
+        with self._open_connection() as conn:
+            return stored_documents.meta(conn, stored_documents.LEFT_OUT, dict[str, list[str]]) or {}
+
     def tool_traffic(self) -> Counter[str]:
         """Count the finished episodes by how they reached their tools (live, replay or record); empty if all did as configured."""
         with self._open_connection() as conn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from contextlib import AsyncExitStack
 from datetime import datetime
 from functools import partial
@@ -26,6 +27,8 @@ class Shared(AsyncExitStack):
         super().__init__()
         self._opened: dict[str, Any] = {}
         self._opening_tools = asyncio.Lock()
+        self.left_out: defaultdict[str, set[str]] = defaultdict(set)
+        """By model: fields of requests that its servers have turned out to refuse."""
 
     def library(self, root: Path | None, folder: str = "") -> CassetteLibrary:
         """Return the recordings below `root`, or the shipped ones without it; conversations are in a task's `folder`."""
@@ -48,6 +51,8 @@ class Shared(AsyncExitStack):
         if _shows_date(self._opened.get(key)):
             key += f" {day}"
         if key not in self._opened:
+            if config.models is not Traffic.LIVE:
+                self.left_out[config.model] |= self.library(config.cassettes).left_out(config.model)
             model = open_model(
                 config.model,
                 transport_factory=None if in_process(config.model) else partial(RecordingTransport, model=config.model),
@@ -59,6 +64,7 @@ class Shared(AsyncExitStack):
                 replay=config.models is Traffic.REPLAY and not in_process(config.model),
                 fail_fast=config.fail_fast and not in_process(config.model),
                 created=day,
+                left_out=self.left_out[config.model],
             )
             self.push_async_callback(model.aclose)
             self._opened[key] = self._opened[f"{key} {day}"] = model

@@ -191,7 +191,9 @@ def _facts(shards: Sequence[StoredShard]) -> dict[str, Any]:
             replaceable = (stored_documents.meta(conn, stored_documents.REPLACEABLE, dict[str, Any]) or {}) | replaceable
             for question, sample in kept_samples(conn).items():
                 samples[question] = _join_samples(samples.get(question), sample, shard)
-    found: dict[str, Any] = {key: True for key, value in flags.items() if value}
+    left_out = {model: fields for shard in shards for model, fields in shard.run.left_out().items()}
+    found: dict[str, Any] = {stored_documents.LEFT_OUT: left_out} if left_out else {}
+    found |= {key: True for key, value in flags.items() if value}
     if replaceable:
         found[stored_documents.REPLACEABLE] = replaceable
     if samples:

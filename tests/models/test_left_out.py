@@ -1,0 +1,126 @@
+"""Sampling fields that a model refuses are left out: by its name, by the user's word, and once its server has refused one."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage
+
+import talm_sim
+from talm_sim.cli import main
+from talm_sim.errors import BlockedError, ProviderError, RefusedError
+from talm_sim.models.base import GenerationSettings
+from talm_sim.models.left_out import refused_fields
+from talm_sim.models.registry import open_model
+from tests.models.loopback import Answer, anthropic_answer, chat_answer, loopback
+
+HELLO = [HumanMessage("hello")]
+REFUSED = Answer(
+    {"error": {"message": "Unsupported value: 'temperature' does not support 0.2 with this model.", "code": "unsupported_value"}}, 400
+)
+
+
+@pytest.fixture(autouse=True)
+def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-none")
+
+
+def test_models_that_are_known_to_refuse_some() -> None:
+    temperature = {name for name in NAMES if "temperature" in refused_fields(name)}
+    assert temperature == {name for name, refuses in NAMES.items() if refuses}
+
+
+NAMES = {
+    "o3-mini": True,
+    "gpt-5": True,
+    "openai/gpt-5.4-codex": True,
+    "gpt-5-chat-latest": False,
+    "gpt-4.1": False,
+    "gpt-oss-120b": False,
+    "claude-opus-4-7": True,
+    "claude-opus-4.8": True,
+    "anthropic/claude-opus-5": True,
+    "claude-sonnet-5": True,
+    "claude-opus-4-6": False,
+    "claude-opus-4-20250514": False,
+    "claude-sonnet-4-5": False,
+    "o": False,
+}
+
+
+async def ask(monkeypatch: pytest.MonkeyPatch, model: str, *answers: Answer, times: int = 1, **options: Any) -> list[dict[str, Any]]:
+    with loopback(*answers) as server:
+        monkeypatch.setenv("X_BASE_URL", f"{server.url}/v1")
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+        async with aclosing(open_model(model, max_retries=0, **options)) as opened:
+            for _ in range(times):
+                await opened.generate(HELLO, (), GenerationSettings(temperature=0.2, seed=3))
+    return [one.body for one in server.seen]
+
+
+async def test_what_the_user_leaves_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    bodies = await ask(monkeypatch, "openai-api/x/m", chat_answer("hi"), options={"temperature": "none", "seed": "none"})
+    assert bodies[0].keys() & {"temperature", "seed"} == set()
+    bodies = await ask(monkeypatch, "anthropic/m", anthropic_answer({"type": "text", "text": "hi"}), options={"temperature": "none"})
+    assert "temperature" not in bodies[0]
+
+
+async def test_what_a_server_refuses_is_asked_for_once_and_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    learned: set[str] = set()
+    bodies = await ask(monkeypatch, "openai-api/x/m", REFUSED, chat_answer("hi"), chat_answer("hi"), times=2, left_out=learned)
+    assert [one.get("temperature") for one in bodies] == [0.2, None, None]
+    assert [one["seed"] for one in bodies] == [3, 3, 3] and learned == {"temperature"}
+
+
+async def test_what_is_refused_again_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ProviderError, match="Unsupported value"):
+        await ask(monkeypatch, "openai-api/x/m", REFUSED, REFUSED)
+
+
+@pytest.mark.parametrize("code", ["content_filter", "data_inspection_failed"])
+async def test_a_request_that_a_filter_refuses_is_blocked(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    with pytest.raises(BlockedError):
+        await ask(monkeypatch, "openai-api/x/m", Answer({"error": {"message": "The temperature of this text.", "code": code}}, 400))
+
+
+async def test_the_same_bad_request_three_times_is_the_users_to_fix(monkeypatch: pytest.MonkeyPatch) -> None:
+    bad = Answer({"error": {"message": "tools are not supported"}}, 400)
+    with loopback(bad, bad, bad) as server:
+        monkeypatch.setenv("X_BASE_URL", f"{server.url}/v1")
+        async with aclosing(open_model("openai-api/x/m", max_retries=0, fail_fast=True)) as opened:
+            ended = []
+            for _ in range(3):
+                with pytest.raises((ProviderError, RefusedError)) as failure:
+                    await opened.generate(HELLO, (), GenerationSettings())
+                ended.append(failure.type)
+    assert ended == [ProviderError, ProviderError, RefusedError]
+
+
+def test_a_run_says_it_and_its_recording_knows_it(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = [
+        "--task",
+        "when2call",
+        "--mode",
+        "judge",
+        "--limit",
+        "1",
+        "--model",
+        "openai-api/x/m",
+        "--temperature",
+        "0.2",
+        "--cassettes",
+        "kept",
+    ]
+    with loopback(REFUSED, chat_answer("Which city?")) as server:
+        monkeypatch.setenv("X_BASE_URL", f"{server.url}/v1")
+        monkeypatch.setenv("TALM_SIM_MAX_CONNECTIONS", "1")
+        assert main(["run", *words, "--record", "--run-id", "first"]) == 0
+    assert "left out of the requests, as openai-api/x/m refuses it: temperature" in " ".join(capsys.readouterr().out.split())
+    monkeypatch.delenv("X_BASE_URL")
+    assert main(["run", *words, "--replay", "--run-id", "again"]) == 0
+    assert talm_sim.load_run("first", "runs").left_out() == {"openai-api/x/m": ["temperature"]}
