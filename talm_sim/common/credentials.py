@@ -193,6 +193,15 @@ def credentials_in_headers(headers: Iterable[tuple[str, str]]) -> Iterator[str]:
             yield from (pair, pair.partition(":")[2])
 
 
+_SIGNED_FIELDS = frozenset({"signature", "thinking", "encrypted_content", "thought_signature"})
+_SIGNED_DATA = ("reasoning.encrypted", "redacted_thinking")
+"""Types of blocks whose `data` is encrypted thought."""
+_SIGNED = re.compile(
+    rf'("(?:{"|".join(sorted(_SIGNED_FIELDS))})"\s*:\s*"(?:[^"\\]|\\.)*"'
+    rf'|"(?:{"|".join(map(re.escape, _SIGNED_DATA))})"\s*,\s*"data"\s*:\s*"(?:[^"\\]|\\.)*")'
+)
+
+
 class Hider:
     """Takes credentials out of texts by their value. Applying it twice changes nothing more.
 
@@ -215,18 +224,26 @@ class Hider:
 
     def text(self, text: str) -> str:
         """Hide known secrets, also as JSON, a URL or a page would spell them, and everything that looks like a key."""
-        for literal, hidden in self._literals.items():
-            if literal in text:
-                text = text.replace(literal, hidden)
+        text = self._known(text)
         for start, shape in _SHAPES:
             if start in text:
                 text = shape.sub(REDACTED, text)
         return text
 
+    def _known(self, text: str) -> str:
+        for literal, hidden in self._literals.items():
+            if literal in text:
+                text = text.replace(literal, hidden)
+        return text
+
     def body(self, body: bytes) -> bytes:
-        """Hide the same in a body, even if its letters are spelt as JSON escapes; a body without any is unchanged, byte for byte."""
+        """Hide the same in a body, even if its letters are spelt as JSON escapes; a body without any is unchanged, byte for byte.
+
+        What a model's provider has signed or encrypted, and wants back as it was, may look like a key: it loses known secrets alone.
+        """
         text = body.decode("utf-8", "surrogateescape")
-        hidden = self._hide_in_json(self.text(text))
+        pieces = _SIGNED.split(text)
+        hidden = self._hide_in_json("".join(self._known(one) if place % 2 else self.text(one) for place, one in enumerate(pieces)))
         return body if hidden == text else hidden.encode("utf-8", "surrogateescape")
 
     def _hide_in_json(self, text: str, level: int = 0) -> str:
@@ -249,7 +266,13 @@ class Hider:
         if isinstance(value, str):
             return self._hide_in_json(self.text(value), level + 1)
         if isinstance(value, dict):
-            return {self.text(key) if isinstance(key, str) else key: self.value(item, level) for key, item in value.items()}
+            signed = _SIGNED_FIELDS | {"data"} if value.get("type") in _SIGNED_DATA else _SIGNED_FIELDS
+            return {
+                self.text(key) if isinstance(key, str) else key: (
+                    self._known(item) if key in signed and isinstance(item, str) else self.value(item, level)
+                )
+                for key, item in value.items()
+            }
         return [self.value(item, level) for item in value] if isinstance(value, list) else value
 
 

@@ -7,13 +7,14 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 
+from talm_sim.common.credentials import Hider, credentials_in_environment
 from talm_sim.errors import ProviderError
 from talm_sim.models.answers import anthropic_usage, error_in, text_in
 from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.models.endings import Answer, check_answer, turn_of
 from talm_sim.models.endpoint import LOGICAL_HOST, Endpoint
-from talm_sim.models.left_out import refused_fields, without_none
 from talm_sim.models.request import ModelRequest, body_fields, check_headers, required_key, server_urls
+from talm_sim.models.request_facts import known_of, room_for, without_none
 from talm_sim.models.sdks import sdk_sender
 from talm_sim.models.wire_messages import THOUGHT_BLOCKS, anthropic_messages, anthropic_tools, model_turns_in
 from talm_sim.types import ModelTurn, ToolSpec
@@ -35,13 +36,15 @@ class AnthropicMessages:
         model: The server's name of the model.
         endpoint: The connection to the servers.
         fields: Further fields of every request body.
+        room: Tokens for thought, added to the limit of each answer.
     """
 
-    def __init__(self, name: str, model: str, endpoint: Endpoint, *, fields: dict[str, Any] | None = None) -> None:
+    def __init__(self, name: str, model: str, endpoint: Endpoint, *, fields: dict[str, Any] | None = None, room: int = 0) -> None:
         self.name = name
         self._model = model
         self._endpoint = endpoint
         self._fields = fields or {}
+        self._room = room
 
     async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
         """Generate one turn; see `Model.generate`."""
@@ -55,7 +58,7 @@ class AnthropicMessages:
 
     def _body(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> dict[str, Any]:
         system, turns = anthropic_messages(messages, self.name)
-        body: dict[str, Any] = {"model": self._model, "max_tokens": settings.max_new_tokens, "messages": turns}
+        body: dict[str, Any] = {"model": self._model, "max_tokens": settings.max_new_tokens + self._room, "messages": turns}
         if system:
             body["system"] = system
         if tools:
@@ -72,9 +75,10 @@ def _answer_in(name: str, answer: dict[str, Any]) -> Answer:
         raise ProviderError(f"{name}: the server's answer has no content.")
     blocks = [block for block in content or () if isinstance(block, dict)]
     thinks = any(block.get("type") in THOUGHT_BLOCKS for block in blocks)
+    hide = Hider.from_environment(credentials_in_environment())  # what was signed has come as it is
     found = Answer(
         text="".join(_of_type(blocks, "text", "text")),
-        reasoning="\n\n".join(_of_type(blocks, "thinking", "thinking")),
+        reasoning=hide.text("\n\n".join(_of_type(blocks, "thinking", "thinking"))),
         calls=tuple((block.get("id"), block.get("name"), block.get("input")) for block in blocks if block.get("type") == "tool_use"),
         word=answer.get("stop_reason"),
         error=error,
@@ -88,7 +92,9 @@ def open_anthropic(request: ModelRequest) -> Model:
     """Open `anthropic/<model>`; reads ANTHROPIC_API_KEY and, if set, ANTHROPIC_BASE_URL, which may name several servers."""
     variables = ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY")
     options, told = without_none(request.options)
-    fields, left_out = body_fields(request.name, options, _RESERVED), (*told, *refused_fields(request.model))
+    told_room = options.pop("room", None)
+    fields, left_out = body_fields(request.name, options, _RESERVED), (*told, *known_of(request.model).refuses)
+    room = room_for(request.model, fields, request.facts, told_room)
     if request.replay:
         endpoint = Endpoint.of(request, (LOGICAL_HOST,), variables=variables, left_out=left_out)
     else:
@@ -100,7 +106,7 @@ def open_anthropic(request: ModelRequest) -> Model:
 
         client = AsyncAnthropic(api_key=key, base_url=urls[0], http_client=endpoint.client, max_retries=0)
         endpoint.send_by(sdk_sender(client, endpoint.client.timeout))
-    return AnthropicMessages(request.name, request.model, endpoint, fields=fields)
+    return AnthropicMessages(request.name, request.model, endpoint, fields=fields, room=room)
 
 
 def _of_type(blocks: list[dict[str, Any]], kind: str, field: str) -> list[str]:

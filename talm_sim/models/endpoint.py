@@ -29,8 +29,8 @@ from talm_sim.models.failures import (
     is_overflow,
     not_json_failure,
 )
-from talm_sim.models.left_out import LeftOut
 from talm_sim.models.request import ModelRequest
+from talm_sim.models.request_facts import LeftOut, RequestFacts
 from talm_sim.models.retries import Retry, RetryPolicy, on_retry
 from talm_sim.models.server_client import ServerClient
 from talm_sim.models.servers import Server, Servers, Turn
@@ -69,7 +69,7 @@ class Endpoint:
         fail_fast: Whether to end the run if requests are turned away before any was answered.
         variables: Names of the environment variables that hold the servers' addresses and their key.
         left_out: Fields that no request may have.
-        learned: Further ones that the servers have turned out to refuse; more are added.
+        facts: Holds further ones that the servers have turned out to refuse; more are added.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Endpoint:
         fail_fast: bool = False,
         variables: tuple[str, str] = ("", ""),
         left_out: Iterable[str] = (),
-        learned: set[str] | None = None,
+        facts: RequestFacts | None = None,
     ) -> None:
         self.name = name
         self.retries = retries or RetryPolicy()
@@ -97,7 +97,7 @@ class Endpoint:
         self._variables = variables
         self._slots = asyncio.Semaphore(max_connections)
         self._addresses: dict[str, httpx2.URL] = {}
-        self._left_out = LeftOut(left_out, learned)
+        self._left_out = LeftOut(left_out, facts or RequestFacts())
         self._bad_requests: Counter[str] = Counter()
         self._send: Send = self._post
         self.client = httpx2.AsyncClient(
@@ -131,7 +131,7 @@ class Endpoint:
             fail_fast=request.fail_fast and not request.replay,
             variables=variables,
             left_out=left_out,
-            learned=request.left_out,
+            facts=request.facts,
         )
 
     def send_by(self, send: Send) -> None:

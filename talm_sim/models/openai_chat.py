@@ -29,6 +29,7 @@ class OpenAIChat:
         max_tokens_field: `max_completion_tokens` for OpenAI, whose reasoning models take nothing else; `max_tokens` for compatible servers.
         most_alternatives: Most first tokens that a request asks for; None for as many as its settings say.
         fields: Further fields of every request body.
+        room: Tokens for thought, added to the limit of each answer.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class OpenAIChat:
         max_tokens_field: str = "max_tokens",
         most_alternatives: int | None = None,
         fields: dict[str, Any] | None = None,
+        room: int = 0,
     ) -> None:
         self.name = name
         self._model = model
@@ -47,6 +49,7 @@ class OpenAIChat:
         self._max_tokens_field = max_tokens_field
         self._most_alternatives = most_alternatives
         self._fields = fields or {}
+        self._room = room
 
     async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
         """Generate one turn; see `Model.generate`."""
@@ -83,7 +86,7 @@ class OpenAIChat:
         body = {"model": self._model, **start}
         if settings.temperature is not None:
             body["temperature"] = settings.temperature
-        body[max_tokens_field] = settings.max_new_tokens
+        body[max_tokens_field] = settings.max_new_tokens + self._room
         if settings.seed is not None:
             body["seed"] = settings.seed
         return body | end | self._fields | settings.options

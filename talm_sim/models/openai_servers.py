@@ -15,9 +15,10 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Model
 from talm_sim.models.constrained import ANSWER_CHARS, ConstrainedModel
 from talm_sim.models.endpoint import LOGICAL_HOST, Endpoint
-from talm_sim.models.left_out import refused_fields, without_none
 from talm_sim.models.openai_chat import OpenAIChat
+from talm_sim.models.openai_responses import OpenAIResponses
 from talm_sim.models.request import ModelRequest, body_fields, check_headers, required_key, required_variable, server_urls
+from talm_sim.models.request_facts import Api, known_of, room_for, without_none
 from talm_sim.models.sdks import sdk_sender
 from talm_sim.models.served_scoring import ScoringChat, TextChat, load_tokenizer
 
@@ -30,6 +31,10 @@ _RESERVED = frozenset({"model", "messages", "prompt", "tools", "n", "best_of", "
 class ServerOptions(OptionsModel, extra="allow"):
     """The `-M` options of a server's model. All others are fields of the request."""
 
+    api: Api | None = None
+    """Protocol of the requests; None for what the model needs, see `request_facts.py`."""
+    room: str | None = None
+    """Tokens for thought, beside the limit of an answer; None for what the model needs."""
     max_tokens_field: str | None = None
     """Field that limits the tokens of an answer, where the server calls it otherwise."""
     alternatives: int | None = Field(None, ge=0)
@@ -92,11 +97,17 @@ def _open(
     options = read_options(given, ServerOptions, request.name, "-M ")
     if options.tokenizer is not None and (not scores or request.constrained):
         raise PrerequisiteError("-M tokenizer: is for openai-api/ models that are sent texts; leave it out.")
-    fields = body_fields(request.name, options.model_extra or {}, _RESERVED)
+    fields, facts = body_fields(request.name, options.model_extra or {}, _RESERVED), request.facts
+    endpoint = _connect(request, urls, key, variables, (*told, *known_of(model).refuses))
+    room = room_for(model, fields, facts, options.room)
+    facts.api = options.api or facts.api or (known_of(model).api if urls == (OPENAI_URL,) and not request.constrained else "chat")
+    if facts.api == "responses":
+        if request.constrained or options.tokenizer is not None:
+            raise PrerequisiteError("-M api=responses: takes neither --tool-format constrained nor -M tokenizer; leave them out.")
+        return OpenAIResponses(request.name, model, endpoint, fields=fields, room=room)
     kind: Callable[..., OpenAIChat] = ScoringChat if scores else OpenAIChat
     if options.tokenizer is not None:
         kind = partial(TextChat, tokenizer=load_tokenizer(request.name, options.tokenizer))
-    endpoint = _connect(request, urls, key, variables, (*told, *refused_fields(model)))
     chat = kind(
         request.name,
         model,
@@ -104,6 +115,7 @@ def _open(
         max_tokens_field=options.max_tokens_field or max_tokens_field,
         most_alternatives=options.alternatives,
         fields=fields,
+        room=room,
     )
     return ConstrainedModel(chat, answer_chars=options.answer_chars) if request.constrained else chat
 

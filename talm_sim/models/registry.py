@@ -14,6 +14,7 @@ from talm_sim.foreign.plugins import Registry
 from talm_sim.models.control_names import EVERY_CONTROL
 from talm_sim.models.metering import count_generations, current_meter
 from talm_sim.models.request import ModelRequest
+from talm_sim.models.request_facts import RequestFacts
 
 if TYPE_CHECKING:
     from datetime import date
@@ -176,7 +177,7 @@ def open_model(
     replay: bool = False,
     fail_fast: bool = False,
     created: date | None = None,
-    left_out: set[str] | None = None,
+    facts: RequestFacts | None = None,
 ) -> Model:
     """Open a model.
 
@@ -191,7 +192,7 @@ def open_model(
         replay: Whether answers come from a recording only, so that neither key nor address is needed.
         fail_fast: Whether a server that turns requests away before it has answered any is the user's to fix.
         created: The day on which the run was created, which prompts that show a date show.
-        left_out: See `ModelRequest.left_out`.
+        facts: See `ModelRequest.facts`.
 
     Raises:
         PrerequisiteError: The name, an option, a key or an address is missing or wrong; or the command's budget does not admit the model.
@@ -213,8 +214,8 @@ def open_model(
         raise PrerequisiteError(f"model '{name}': --tool-format constrained works with {able} only; use --tool-format native.")
     limits = (max_retries, max_connections, timeout)
     request = ModelRequest(name, model, transport_factory, *limits, dict(options or {}), constrained, replay, fail_fast, created)
-    if left_out is not None:
-        request = replace(request, left_out=left_out)
+    if facts is not None:
+        request = replace(request, facts=facts)
     meter = current_meter.get()
     if meter is None or replay:
         return _opener(found)(request)

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from talm_sim.common.credentials import checked_credential
 from talm_sim.errors import PrerequisiteError
+from talm_sim.models.request_facts import RequestFacts
 
 if TYPE_CHECKING:
     import httpx2
@@ -34,7 +35,7 @@ class ModelRequest:
         fail_fast: Whether a server that turns requests away before it has answered any is the user's to fix (`RefusedError`).
         created: The day on which the run was created: what a prompt that shows the date shows, also when the run is resumed on another; None
             where there is no run.
-        left_out: Fields of requests that its servers have turned out to refuse; more are added while it is used.
+        facts: How it is asked; what is decided or learned is added.
         environ: Environment that keys and addresses are read from.
     """
 
@@ -50,7 +51,7 @@ class ModelRequest:
     fail_fast: bool = False
     created: datetime.date | None = None
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
-    left_out: set[str] = field(default_factory=set)
+    facts: RequestFacts = field(default_factory=RequestFacts)
 
 
 def required_variable(request: ModelRequest, variable: str) -> str:

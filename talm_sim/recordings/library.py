@@ -8,6 +8,7 @@ An unpacked tree contains
     <model>/<group>/<scenario>/<epoch>-<digest>.human.json    the human answers within it
     <model>/<digest>.settings.json                        the settings that this digest is of
     <model>/<field>.left_out.json                         a field that its server refused, so that no request has it
+    <model>/requests.json                                 protocol and room for thought, if not the plain ones
 
 and a packed one `tools/<group>.zip` and `<model>/<group>.zip` with the same names inside, below the group. `/` in a model's name becomes
 `--`. If a task has its own folder, a model's conversations are in `<model>/<folder>/<group>`, as groups of two tasks may share a name.
@@ -30,8 +31,9 @@ from talm_sim.common.digests import digest
 from talm_sim.config import Traffic
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.answers import usage_of
+from talm_sim.models.request_facts import RequestFacts
 from talm_sim.recordings.archive import Archive, open_archive
-from talm_sim.recordings.packing import LEFT_OUT, SETTINGS, SPECS, TOOLS
+from talm_sim.recordings.packing import LEFT_OUT, REQUESTS, SETTINGS, SPECS, TOOLS
 from talm_sim.recordings.player import Player, playing
 from talm_sim.recordings.redaction import Redactor
 from talm_sim.recordings.shared_files import lock_folder, read_text, write_atomically
@@ -214,13 +216,33 @@ class CassetteLibrary:
         if not path.is_file():
             write_atomically(path, (json.dumps(settings, indent=1, ensure_ascii=False) + "\n").encode())
 
-    def left_out(self, model: str) -> set[str]:
-        """Return the fields that no recorded request of `model` has, as its server refused them."""
-        return {path.name.removesuffix(LEFT_OUT) for path in (self.root / model_folder(model)).glob(f"*{LEFT_OUT}")}
+    def read_facts(self, model: str, facts: RequestFacts, *, replayed: bool) -> None:
+        """Add how the recorded requests of `model` were made, so that others are made alike.
 
-    def save_left_out(self, model: str, field: str) -> None:
-        """Save that the server of `model` refuses a field, in a file of its own: then two recordings are merged as any files are."""
-        write_atomically(self.root / model_folder(model) / f"{field}{LEFT_OUT}", b"{}\n")
+        Args:
+            model: Its name.
+            facts: What they are added to.
+            replayed: Whether there must be recordings; those that do not say it were made without room for thought, in chat's protocol.
+        """
+        folder = self.root / model_folder(model)
+        facts.left_out |= {path.name.removesuffix(LEFT_OUT) for path in folder.glob(f"*{LEFT_OUT}")}
+        path = folder / REQUESTS
+        if path.is_file():
+            try:
+                said = json.loads(read_text(path))
+                facts.room, facts.api = int(said["room"]), "responses" if said["api"] == "responses" else "chat"
+            except (ValueError, TypeError, LookupError, RecursionError):
+                raise PrerequisiteError(f"{path}: not readable; restore it.") from None
+        elif replayed or any(folder.glob("*/")):
+            facts.room, facts.api = 0, "chat"
+
+    def save_facts(self, model: str, facts: RequestFacts) -> None:
+        """Save them; each field that is left out has a file of its own, so that two recordings are merged as any files are."""
+        folder = self.root / model_folder(model)
+        for name in facts.left_out:
+            write_atomically(folder / f"{name}{LEFT_OUT}", b"{}\n")
+        if facts.room or facts.api == "responses":
+            write_atomically(folder / REQUESTS, f"{json.dumps({'api': facts.api, 'room': facts.room})}\n".encode())
 
     def tools(self, *, person: bool = False) -> dict[str, tuple[ToolSpec, Route]]:
         """Return the tools as they were when recorded, and how their calls are stored; empty if there are none.

@@ -16,6 +16,8 @@ SETTINGS = ".settings.json"
 
 LEFT_OUT = ".left_out.json"
 """End of the name of a file that says which field a model's server refuses."""
+REQUESTS = "requests.json"
+"""Name of the file that says how else its requests were made."""
 
 
 def export(source: Path, target: Path) -> list[Path]:
@@ -42,7 +44,7 @@ def export(source: Path, target: Path) -> list[Path]:
 
 def copy_settings(source: Path, target: Path) -> Iterator[Path]:
     """Copy the files beside the conversations, packed or not; yield each one that was written."""
-    for path in sorted((*source.glob(f"*/*{SETTINGS}"), *source.glob(f"*/*{LEFT_OUT}"))):
+    for path in sorted(path for end in (SETTINGS, LEFT_OUT, REQUESTS) for path in source.glob(f"*/*{end}")):
         place = target / path.parent.name / path.name
         write_atomically(place, read_bytes(path))
         yield place

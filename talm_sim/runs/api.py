@@ -200,7 +200,7 @@ async def resume_with(
     answered = any(end.completed for end in stored.terminations)
     job = job.having(run_id=str(stored.path))
     for model, fields in stored.left_out().items():
-        shared.left_out[model].update(fields)
+        shared.facts[model].left_out.update(fields)
     with within_budget(job.config, contact.on_event) as spending:
         contact = replace(contact, spending=spending or contact.spending)
         async with build(job, list(stored.scenarios()), shared, begun_with=stored.manifest, answered=answered) as built:
@@ -296,13 +296,11 @@ async def _carry_out(stored: StoredRun, store: RunStore, built: Built, contact: 
                     answer_timeout=getattr(built.job.options, "answer_timeout", None),
                     spending=contact.spending,
                 )
-            left_out = {model: sorted(fields) for model, fields in built.left_out.items() if fields}
+            left_out = {model: sorted(facts.left_out) for model, facts in built.facts.items() if facts.left_out}
             if left_out:
                 await store.set_meta({LEFT_OUT: left_out})
-            if config.models is Traffic.RECORD:
-                for model, fields in left_out.items():
-                    for field in fields:
-                        built.library.save_left_out(model, field)
+            for model, facts in built.facts.items() if config.models is Traffic.RECORD else ():
+                built.library.save_facts(model, facts)
         summary = await _judge(stored, store, built.job, built.grader, contact)
     elapsed = time.monotonic() - started
     on_event(RunFinished(stored.id, counts.finished, counts.total, counts.waiting, counts.terminations, elapsed))
@@ -323,6 +321,7 @@ def _terminations(names: Collection[str]) -> list[Termination]:
 def _start_event(stored: StoredRun, built: Built, progress: RunProgress, *, counted: bool) -> RunStarted:
     config, opened = built.job.config, built.opened
     notes = [f"{name}: {text}" for name, text in opened.notes.items()]
+    notes += [f"{model} may think for {facts.room:,} tokens beside each answer" for model, facts in built.facts.items() if facts.room]
     if counted and config.model.startswith("agent/"):
         notes.append("budget: of the models that your agent brings, only LangChain's are counted")
     models = "on this machine" if in_process(config.model) else str(config.models) if has_traffic(config.model) else "its own"

@@ -156,7 +156,7 @@ async def build(
         opened.check(scenarios)
         _check_control(job, scenarios)
         library = shared.library(opened.job.config.cassettes, job.task.recorded_in)
-        built = Built(opened.job, opened, scenarios if cut is None else cut.scenarios, grader, library, shared.left_out, cut)
+        built = Built(opened.job, opened, scenarios if cut is None else cut.scenarios, grader, library, shared.facts, cut)
         await _check_recorded(built)
         yield built
 

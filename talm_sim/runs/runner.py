@@ -18,6 +18,7 @@ from talm_sim.agent.humans import HumanReply, question_digest
 from talm_sim.config import Traffic
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.registry import has_traffic
+from talm_sim.models.request_facts import RequestFacts
 from talm_sim.recordings import CassetteLibrary, RecordedAnswer
 from talm_sim.runs.batch import EpisodeRunner
 from talm_sim.runs.engines.run_shard import Cut
@@ -43,8 +44,8 @@ class Built:
     scenarios: Sequence[Scenario]
     grader: Grader
     library: CassetteLibrary
-    left_out: Mapping[str, set[str]] = field(default_factory=dict)
-    """By model: fields of requests that its servers have turned out to refuse."""
+    facts: Mapping[str, RequestFacts] = field(default_factory=dict)
+    """By model: how it is asked."""
     cut: Cut | None = None
     """Of a new shard: the whole it is cut from, and where."""
     played: StoredRun | None = None

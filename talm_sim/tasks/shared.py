@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from talm_sim.common.digests import canonical_json
 from talm_sim.config import RunConfig, Traffic
 from talm_sim.models.registry import in_process, open_model
+from talm_sim.models.request_facts import RequestFacts
 from talm_sim.recordings import CassetteLibrary, RecordingTransport
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ class Shared(AsyncExitStack):
         super().__init__()
         self._opened: dict[str, Any] = {}
         self._opening_tools = asyncio.Lock()
-        self.left_out: defaultdict[str, set[str]] = defaultdict(set)
-        """By model: fields of requests that its servers have turned out to refuse."""
+        self.facts: defaultdict[str, RequestFacts] = defaultdict(RequestFacts)
+        """By model: how it is asked."""
 
     def library(self, root: Path | None, folder: str = "") -> CassetteLibrary:
         """Return the recordings below `root`, or the shipped ones without it; conversations are in a task's `folder`."""
@@ -52,7 +53,7 @@ class Shared(AsyncExitStack):
             key += f" {day}"
         if key not in self._opened:
             if config.models is not Traffic.LIVE:
-                self.left_out[config.model] |= self.library(config.cassettes).left_out(config.model)
+                self.library(config.cassettes).read_facts(config.model, self.facts[config.model], replayed=config.models is Traffic.REPLAY)
             model = open_model(
                 config.model,
                 transport_factory=None if in_process(config.model) else partial(RecordingTransport, model=config.model),
@@ -64,7 +65,7 @@ class Shared(AsyncExitStack):
                 replay=config.models is Traffic.REPLAY and not in_process(config.model),
                 fail_fast=config.fail_fast and not in_process(config.model),
                 created=day,
-                left_out=self.left_out[config.model],
+                facts=self.facts[config.model],
             )
             self.push_async_callback(model.aclose)
             self._opened[key] = self._opened[f"{key} {day}"] = model

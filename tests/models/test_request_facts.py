@@ -13,8 +13,8 @@ import talm_sim
 from talm_sim.cli import main
 from talm_sim.errors import BlockedError, ProviderError, RefusedError
 from talm_sim.models.base import GenerationSettings
-from talm_sim.models.left_out import refused_fields
 from talm_sim.models.registry import open_model
+from talm_sim.models.request_facts import RequestFacts, known_of
 from tests.models.loopback import Answer, anthropic_answer, chat_answer, loopback
 
 HELLO = [HumanMessage("hello")]
@@ -28,7 +28,7 @@ def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_models_that_are_known_to_refuse_some() -> None:
-    temperature = {name for name in NAMES if "temperature" in refused_fields(name)}
+    temperature = {name for name in NAMES if "temperature" in known_of(name).refuses}
     assert temperature == {name for name, refuses in NAMES.items() if refuses}
 
 
@@ -68,10 +68,10 @@ async def test_what_the_user_leaves_out(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 async def test_what_a_server_refuses_is_asked_for_once_and_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    learned: set[str] = set()
-    bodies = await ask(monkeypatch, "openai-api/x/m", REFUSED, chat_answer("hi"), chat_answer("hi"), times=2, left_out=learned)
+    facts = RequestFacts()
+    bodies = await ask(monkeypatch, "openai-api/x/m", REFUSED, chat_answer("hi"), chat_answer("hi"), times=2, facts=facts)
     assert [one.get("temperature") for one in bodies] == [0.2, None, None]
-    assert [one["seed"] for one in bodies] == [3, 3, 3] and learned == {"temperature"}
+    assert [one["seed"] for one in bodies] == [3, 3, 3] and facts.left_out == {"temperature"}
 
 
 async def test_what_is_refused_again_fails(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,4 +108,4 @@ def test_a_run_says_it_and_its_recording_knows_it(monkeypatch: pytest.MonkeyPatc
     assert "left out of the requests, as openai-api/x/m refuses it: temperature" in " ".join(capsys.readouterr().out.split())
     monkeypatch.delenv("X_BASE_URL")
     assert main(["run", *words, "--replay", "--run-id", "again"]) == 0
-    assert talm_sim.load_run("first", "runs").left_out() == {"openai-api/x/m": ["temperature"]}
+    assert talm_sim.load_run("first", Path("runs")).left_out() == {"openai-api/x/m": ["temperature"]}
