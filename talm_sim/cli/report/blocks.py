@@ -55,7 +55,9 @@ def block_of(stored: StoredRun, *, against: str | None = None, on_screen: bool =
     title = title_of(stored)
     alerts = [*_lacking_verdicts(stored), *_perturbation_notes(stored), *_person_notes(stored), *_unexecuted_notes(stored)]
     alerts += [f"left out of the requests, as {model} refuses it: {format_names(fields)}" for model, fields in stored.left_out().items()]
-    took = [*filter(None, [total_usage(stored, prices).line()])]
+    used = total_usage(stored, prices)
+    took = [*filter(None, [used.line()])]
+    alerts += filter(None, [used.unknown_line()])
     notes = [
         _traffic(stored),
         *job.task.notes(summaries, stored),

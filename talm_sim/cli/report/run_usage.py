@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Any
 
@@ -39,6 +40,7 @@ class RunUsage:
         unpriced: The model without a price; empty if there is none, or if no model is asked.
         judged: Whether a judge model was asked as well, which is not counted.
         played: Whether a model played the person, which is not counted either.
+        unknown_ends: Turns by the provider's word for their end, where it is not known.
     """
 
     usage: Usage
@@ -52,6 +54,12 @@ class RunUsage:
     unpriced: str = ""
     judged: bool = False
     played: bool = False
+    unknown_ends: Mapping[str, int] = field(default_factory=dict)
+
+    def unknown_line(self) -> str:
+        """Return how many turns ended with a word that talm-sim does not know; empty if none did."""
+        words = ", ".join(f"{strip_control(word)} ({number:,})" for word, number in self.unknown_ends.items())
+        return f"turns that their provider ended with a word that is not known, read as a normal end: {words}" if words else ""
 
     def line(self) -> str:
         """Return all of it in one line; empty if nothing is known."""
@@ -101,15 +109,16 @@ def total_usage(stored: StoredRun, prices: Mapping[str, Price] | None = None) ->
         prices: Model to its price; None if none were given.
     """
     config = stored.config
-    usage, generations, seconds = Usage(), 0, []
+    usage, generations, seconds, unknown = Usage(), 0, [], Counter[str]()
     for episode in stored.episodes():
         usage += episode.usage
         generations += len(episode.awareness) + len(episode.model_turns)
+        unknown.update(turn.unknown_end for turn in episode.model_turns if turn.unknown_end)
         seconds.append(episode.elapsed_s)
     replayed = config.models is Traffic.REPLAY and has_traffic(config.model)
     timed = not (replayed or config.model.startswith("sim/")) and sum(seconds) >= _LEAST
     ends = {end: number for end, number in stored.terminations.items() if end in _CUT_SHORT}
-    spent = RunUsage(usage, generations, replayed, tuple(seconds) if timed else (), ends, len(seconds))
+    spent = RunUsage(usage, generations, replayed, tuple(seconds) if timed else (), ends, len(seconds), unknown_ends=unknown)
     if prices is None or usage == Usage():
         return spent
     spent = replace(spent, judged=config.judge_model is not None, played=bool(person_model(config)))
