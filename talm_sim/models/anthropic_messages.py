@@ -15,7 +15,7 @@ from talm_sim.models.endings import Answer, check_answer, turn_of
 from talm_sim.models.endpoint import LOGICAL_HOST, Endpoint
 from talm_sim.models.request import ModelRequest, body_fields, check_headers, required_key, server_urls
 from talm_sim.models.request_facts import known_of, room_for, without_none
-from talm_sim.models.sdks import sdk_sender
+from talm_sim.models.sdks import send_by_sdk
 from talm_sim.models.wire_messages import THOUGHT_BLOCKS, anthropic_messages, anthropic_tools, model_turns_in
 from talm_sim.types import ModelTurn, ToolSpec
 
@@ -104,8 +104,7 @@ def open_anthropic(request: ModelRequest) -> Model:
         endpoint = Endpoint.of(request, urls, variables=variables, left_out=left_out)
         from anthropic import AsyncAnthropic  # not at the top: it takes a third of a second, and a replay needs none
 
-        client = AsyncAnthropic(api_key=key, base_url=urls[0], http_client=endpoint.client, max_retries=0)
-        endpoint.send_by(sdk_sender(client, endpoint.client.timeout))
+        send_by_sdk(endpoint, AsyncAnthropic, api_key=key, base_url=urls[0])
     return AnthropicMessages(request.name, request.model, endpoint, fields=fields, room=room)
 
 

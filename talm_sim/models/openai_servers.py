@@ -19,7 +19,7 @@ from talm_sim.models.openai_chat import OpenAIChat
 from talm_sim.models.openai_responses import OpenAIResponses
 from talm_sim.models.request import ModelRequest, body_fields, check_headers, required_key, required_variable, server_urls
 from talm_sim.models.request_facts import Api, known_of, room_for, without_none
-from talm_sim.models.sdks import sdk_sender
+from talm_sim.models.sdks import send_by_sdk
 from talm_sim.models.served_scoring import ScoringChat, TextChat, load_tokenizer
 
 _LOGICAL_BASE = f"{LOGICAL_HOST}/v1"
@@ -130,12 +130,5 @@ def _connect(request: ModelRequest, urls: tuple[str, ...], key: str, variables: 
     from openai import AsyncOpenAI, Omit  # not at the top: it takes a third of a second, and a replay needs none
 
     headers = {} if urls == (OPENAI_URL,) else {"OpenAI-Organization": Omit(), "OpenAI-Project": Omit()}
-    client = AsyncOpenAI(
-        api_key=key,
-        base_url=urls[0],
-        http_client=endpoint.client,
-        max_retries=0,
-        default_headers=headers,  # type: ignore[arg-type]  # Omit is the SDK's way to drop a header, its annotation forgets it here
-    )
-    endpoint.send_by(sdk_sender(client, endpoint.client.timeout))
+    send_by_sdk(endpoint, AsyncOpenAI, api_key=key, base_url=urls[0], default_headers=headers)
     return endpoint

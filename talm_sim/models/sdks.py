@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
 import httpx2
 
-from talm_sim.models.endpoint import Send
+from talm_sim.models.endpoint import Endpoint
 
 _METHODS = {
     "/chat/completions": "chat.completions.with_raw_response.create",
@@ -18,16 +18,27 @@ _METHODS = {
     "/responses": "responses.with_raw_response.create",
     "/v1/messages": "messages.with_raw_response.create",
 }
+_OF_THE_BODY = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+"""Headers that do not fit a body which has been read."""
+_OURS = "talm_sim.response"
 _OWN = frozenset({"extra_headers", "extra_query", "extra_body", "timeout", "self"})
 
 
-def sdk_sender(client: Any, timeout: httpx2.Timeout) -> Send:
-    """Return what sends requests by the methods of an SDK's client.
+def send_by_sdk(endpoint: Endpoint, kind: Callable[..., Any], **fields: Any) -> None:
+    """Let an SDK's client send an endpoint's requests; retries stay with the endpoint.
 
     Args:
-        client: `AsyncOpenAI` or `AsyncAnthropic`, with `max_retries=0`: retries are ours.
-        timeout: Of one attempt. Without one, Anthropic's SDK refuses requests for long answers.
+        endpoint: Its HTTP client carries the requests.
+        kind: `AsyncOpenAI` or `AsyncAnthropic`; openai 2 and anthropic below 1, which run on httpx, are given a client of httpx.
+        **fields: What `kind` takes beside the HTTP client.
     """
+    # Anthropic's SDK refuses requests for long answers that have no timeout of their own.
+    timeout: Any = endpoint.client.timeout
+    try:
+        client = kind(http_client=endpoint.client, max_retries=0, **fields)
+    except TypeError:
+        client = kind(http_client=httpx_client(endpoint.client), max_retries=0, **fields)
+        timeout = timeout.read
     methods: dict[tuple[str, str], Any] = {}
 
     async def send(base: str, path: str, body: Mapping[str, Any]) -> httpx2.Response:
@@ -37,11 +48,36 @@ def sdk_sender(client: Any, timeout: httpx2.Timeout) -> Send:
         named = _parameters(method)
         known = {field: value for field, value in body.items() if field in named}
         rest = {field: value for field, value in body.items() if field not in named}
-        answer = await method(**known, extra_body=rest or None, timeout=timeout)
-        response: httpx2.Response = answer.http_response
-        return response
+        try:
+            answer = await method(**known, extra_body=rest or None, timeout=timeout)
+        except Exception as err:
+            if hasattr(err, "response"):
+                err.response = _ours(err.response)
+            raise
+        return _ours(answer.http_response)
 
-    return send
+    endpoint.send_by(send)
+
+
+def httpx_client(client: httpx2.AsyncClient) -> Any:
+    """Return a client of httpx whose requests a client of httpx2 carries."""
+    import httpx
+
+    class Carried(httpx.AsyncBaseTransport):
+        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+            content = await request.aread()
+            asked = httpx2.Request(request.method, str(request.url), headers=list(request.headers.multi_items()), content=content)
+            answer = await client.send(asked)
+            headers = [(name, value) for name, value in answer.headers.multi_items() if name.lower() not in _OF_THE_BODY]
+            return httpx.Response(answer.status_code, headers=headers, content=answer.content, request=request, extensions={_OURS: answer})
+
+    return httpx.AsyncClient(transport=Carried())
+
+
+def _ours(response: Any) -> httpx2.Response:
+    """Return the response that our client got."""
+    found: httpx2.Response = response.extensions.get(_OURS, response)
+    return found
 
 
 @lru_cache(maxsize=16)

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage, ToolMessage
 
 import talm_sim
 from talm_sim.cli import main
+from talm_sim.store.desk import answer
 from talm_sim.types import Termination
 
 SIGNED = "EqQBCkgIARABGAIiQ+/=sk-ant-aaaaaaaaaaaaaaaaaaaa.eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl"
@@ -60,6 +62,12 @@ def claude(number: int) -> dict[str, Any]:
     return {"id": "c", "type": "message", "role": "assistant", "model": "m", "content": blocks, "stop_reason": "tool_use", "usage": usage}
 
 
+def asking(number: int) -> dict[str, Any]:
+    whole = claude(number)
+    whole["content"][-1] |= {"name": "ask_human", "input": {"question": "Which country?"}}
+    return whole
+
+
 def responses(number: int) -> dict[str, Any]:
     items = [
         {"type": "reasoning", "id": f"rs_{number}", "summary": [], "encrypted_content": SIGNED + str(number)},
@@ -82,9 +90,9 @@ PROVIDERS = {
 
 
 @contextmanager
-def strict_server(kind: str) -> Iterator[tuple[str, list[int]]]:
+def strict_server(kind: str, make: Any = None, calls: int = 2) -> Iterator[tuple[str, list[int]]]:
     """Serve an agent that calls a tool twice and then answers; a message of its own that is not as it was sent is HTTP 400."""
-    make = PROVIDERS[kind][1]
+    make = make or PROVIDERS[kind][1]
     statuses: list[int] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -93,7 +101,7 @@ def strict_server(kind: str) -> Iterator[tuple[str, list[int]]]:
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
             sent = _own(body, kind)
-            status, answer = 200, make(len(sent)) if len(sent) < 2 else _last(kind)
+            status, answer = 200, make(len(sent)) if len(sent) < calls else _last(kind)
             wanted = [_sent_back(make(number), kind) for number in range(len(sent))]
             if sent != wanted:
                 status, answer = 400, {"error": {"message": f"the thought must be passed back: {json.dumps(sent)[:300]}"}}
@@ -145,6 +153,45 @@ def _last(kind: str) -> dict[str, Any]:
         item = {"type": "message", "id": "msg", "role": "assistant", "status": "completed", "content": [{**TEXT, "text": "Two days."}]}
         return {**responses(9), "output": [item]}
     return chat({"content": "Two days."})
+
+
+async def act(messages: list[Any], tools: list[Any], model: Any) -> list[Any]:
+    """An agent that copies what the model said, without what else its message holds."""
+    messages = list(messages)
+    while True:
+        said = await model.bind_tools(tools).ainvoke(messages)
+        messages.append(AIMessage(said.text, tool_calls=said.tool_calls))
+        if not said.tool_calls:
+            return messages
+        messages += [ToolMessage("3", tool_call_id=call["id"]) for call in said.tool_calls]
+
+
+@pytest.mark.parametrize("kind", ["gemini", "claude", "responses"])
+async def test_an_agent_on_a_model_that_it_is_handed(kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    model, _, options = PROVIDERS[kind]
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-none-needed")
+    with strict_server(kind) as (url, statuses):
+        monkeypatch.setenv("X_BASE_URL", f"{url}/v1")
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
+        told: dict[str, Any] = {"model": model, "model_options": options, "models": "live", "human": "none", "run_dir": tmp_path}
+        run = await talm_sim.run_async(agent=act, split="perfect", scenario=["calendar-01"], **told)
+    episode = next(run.episodes())
+    assert (statuses, episode.answer) == ([200, 200, 200], "Two days."), episode.error
+
+
+def test_a_run_that_waits_for_a_person_goes_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Its checkpoint keeps the thought as it was signed."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-none-needed")
+    options = {"thinking": PROVIDERS["claude"][2]["thinking"]}
+    with strict_server("claude", asking, calls=1) as (url, statuses):
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
+        told: dict[str, Any] = {"model": "anthropic/claude-opus-5", "model_options": options, "models": "live", "run_dir": tmp_path}
+        asked: dict[str, Any] = {"split": "underspecified", "scenario": ["calendar-01.underspecified"], "human": "terminal"}
+        run = talm_sim.run(**told, **asked, no_awareness=True, finish="text", run_id="r", progress=False)
+        assert statuses == [200] and len(list(run.episodes())) == 0
+        answer(run.path, "calendar-01.underspecified", "Germany.")
+        [episode] = talm_sim.resume(run.path).episodes()
+    assert statuses == [200, 200] and episode.answer == "Two days."
 
 
 @pytest.mark.parametrize("kind", PROVIDERS)
