@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import aclosing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 
 from talm_sim.common.credentials import Hider
 from talm_sim.errors import BlockedError, ContextOverflowError, ProviderError
+from talm_sim.models import endings
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.endings import WORDS, Answer as Read, ending_of, turn_of
 from talm_sim.models.langchain_chat import turn_in
@@ -169,3 +171,8 @@ def test_langchain_chat_models_say_it_in_their_metadata(told: dict[str, str], te
 def test_langchain_chat_models_may_have_no_turn(word: str, error: type[Exception]) -> None:
     with pytest.raises(error):
         turn_in("m", AIMessage("hi", response_metadata={"finish_reason": word}), 0, Hider(()))
+
+
+def test_one_function_makes_a_turn_of_an_answer() -> None:
+    made = {path.name for path in Path(endings.__file__).parent.glob("*.py") if "ModelTurn(" in path.read_text(encoding="utf-8")}
+    assert made == {"endings.py"}
