@@ -138,7 +138,10 @@ HOMONYMS = {
     "talm_sim.agent.person.model_person": {"person"},
     "talm_sim.agent.graph": {"awareness"},
     "talm_sim.agent.episode": {"awareness"},
-    **{key: {"refusal"} for key in ("talm_sim.types.episodes", "talm_sim.models.chat", "talm_sim.models.openai_chat")},
+    **{
+        key: {"refusal"}
+        for key in ("talm_sim.types.episodes", "talm_sim.models.endings", "talm_sim.models.openai_chat", "talm_sim.models.openai_responses")
+    },
     **{
         key: {"refusal"}
         for key in ("talm_sim.models.anthropic_messages", "talm_sim.models.langchain_chat", "talm_sim.exchange.traces.traced_episodes")
