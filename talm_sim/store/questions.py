@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -115,11 +115,24 @@ def open_questions(conn: sqlite3.Connection, episode: str = "", *, last_first: b
 
 
 def next_open_question(
-    conn: sqlite3.Connection, put_off: Collection[Key] = (), episode: str = "", *, last_first: bool = False
+    conn: sqlite3.Connection,
+    put_off: Collection[Key] = (),
+    episode: str = "",
+    *,
+    last_first: bool = False,
+    take: Callable[[Key], bool] = lambda _: True,
 ) -> Question | None:
-    """Return the first open question of one episode or of all that is not in `put_off`; None if there is none."""
+    """Return the first open question of one episode or of all that is not in `put_off` and that `take` accepts.
+
+    If it accepts none, the first is returned; None if there is none.
+    """
+    first: Question | None = None
     with closing(open_keys(conn, episode, last_first=last_first)) as keys:
-        return next(read_questions(conn, (key for key in keys if key not in put_off)), None)
+        for question in read_questions(conn, (key for key in keys if key not in put_off)):
+            if take(question.key):
+                return question
+            first = first or question
+    return first
 
 
 def asking_episodes(conn: sqlite3.Connection) -> list[str]:

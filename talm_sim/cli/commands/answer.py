@@ -14,7 +14,18 @@ from rich.text import Text
 
 from talm_sim.agent.humans import DONT_KNOW, WONT_SAY
 from talm_sim.cli.parsing.shared_arguments import INTERRUPTED, json_option, one_run_argument, print_json, run_dir_option, short_name
-from talm_sim.cli.person.question_page import NOTHING_MORE, describe_field, stand_in_lines
+from talm_sim.cli.person.question_page import (
+    ABOUT_CALL,
+    ASKED,
+    CALL,
+    FIELDS,
+    KNOWN,
+    NOTHING_MORE,
+    REQUEST,
+    STANDS_IN,
+    describe_field,
+    stand_in_lines,
+)
 from talm_sim.cli.person.replies import Reply
 from talm_sim.cli.person.sitting import Sitting
 from talm_sim.cli.person.typed_lines import open_lines
@@ -75,8 +86,8 @@ def command(
 ) -> int:
     """Answer what a run is waiting for: questions, calls to approve, forms.
 
-    You can leave out RUN if only one run is waiting. This works from any terminal, while the run is active or later. They are put one by
-    one, and every answer is saved at once. The first answer counts; it can be taken back until its episode continues.
+    You can leave out RUN if only one run is waiting. This works from any terminal, while the run is active or later. Questions appear
+    one at a time, and every answer is saved at once. The first answer counts; it can be taken back until its episode continues.
     """
     answers = text is not None and decide is None
     ways = [way for way, given in zip(_WAYS, (answers, idk, skip, decide is not None, undo), strict=True) if given]
@@ -146,10 +157,10 @@ def _list(questions: list[Question], as_json: bool, blind: bool) -> None:
     if not questions:
         click.echo("there are no open questions", err=True)
     for question in questions:
-        said = {"The user asked": question.query, "You know": question.knows or NOTHING_MORE, **_asked(question)}
+        said = {REQUEST: question.query, KNOWN: question.knows or NOTHING_MORE, **_asked(question)}
         if blind or question.knows is None:
-            del said["You know"]
-            said.pop("You stand in for", None)
+            del said[KNOWN]
+            said.pop(STANDS_IN, None)
         print_page(Text(strip_control(question.episode_id), style="bold"))
         for title, words in said.items():
             print_page(Padding(Text(f"{title}: {one_line(words, 2_000)}"), (0, 0, 0, 2)))
@@ -167,14 +178,14 @@ def _asked(question: Question) -> dict[str, str]:
     match question.request:
         case Approval() as call:
             again = " (it may have run already)" if call.may_have_run else ""
-            about = {"About the call": call.description} if call.description else {}
-            return {"It wants to call": f"{call.name} {as_json(call.arguments)}{again}", **about, "You can": ", ".join(call.allowed)}
+            about = {ABOUT_CALL: call.description} if call.description else {}
+            return {CALL: f"{call.name} {as_json(call.arguments)}{again}", **about, "You can": ", ".join(call.allowed)}
         case Form() as form:
             fields = "; ".join(map(describe_field, form_fields(form)))
-            return {"It asks you to fill in": form.message, "The form": fields or "without fields"}
+            return {ASKED: form.message, FIELDS: fields or "without fields"}
         case _:
-            replaces = {} if question.stands_in is None else {"You stand in for": " ".join(stand_in_lines(question.stands_in))}
-            return {"It asks you": question.question, **replaces}
+            replaces = {} if question.stands_in is None else {STANDS_IN: " ".join(stand_in_lines(question.stands_in))}
+            return {ASKED: question.question, **replaces}
 
 
 def _answer_without_prompt(stored: StoredRun, episode: str, reply: Reply, name: str) -> None:

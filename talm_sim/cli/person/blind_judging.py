@@ -16,7 +16,7 @@ from talm_sim.cli.person.by_key import Keyboard, Step, go_through
 from talm_sim.cli.person.label_files import labels_csv, read_labels
 from talm_sim.cli.person.question_page import FittedPage
 from talm_sim.cli.report.report_files import write_file
-from talm_sim.cli.terminal.console import stderr
+from talm_sim.cli.terminal.console import say, stderr
 from talm_sim.cli.terminal.text import clip, count, one_line, strip_control
 from talm_sim.errors import PrerequisiteError, line_to_copy
 from talm_sim.store.people.alone import find_alone
@@ -100,7 +100,7 @@ class _Sitting:
 
     def say(self, text: str) -> None:
         """Print a line."""
-        self._console.print(Text(text, style="dim"), soft_wrap=True)
+        say(self._console, text, "dim")
 
     def _page(self, item: str) -> FittedPage:
         ballot = self._ballot

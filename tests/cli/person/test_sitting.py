@@ -8,11 +8,8 @@ import os
 from contextlib import closing
 from pathlib import Path
 
-import pytest
 from rich.console import Console
 
-from talm_sim.agent.asks import PendingQuestion
-from talm_sim.agent.episode import Waiting
 from talm_sim.cli.person.sitting import Sitting
 from talm_sim.cli.person.typed_lines import LineReader
 from talm_sim.runs.batch import run_batch
@@ -46,41 +43,16 @@ async def sit(run: Path, who: str, both: asyncio.Barrier, *, last_first: bool) -
     return sitting.answered
 
 
-@pytest.fixture
-def _looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("talm_sim.cli.person.sitting._LOOK_SECONDS", 0.01)
-
-
-@pytest.mark.usefixtures("_looks_often")
-async def test_the_last_answer_goes_by_itself_after_a_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_last_answer_goes_at_once(tmp_path: Path) -> None:
     run = new_run(tmp_path, 1, asks=1)
-    monkeypatch.setattr("talm_sim.cli.person.sitting.HELD_SECONDS", 0.0)
-    lines, console = Typist("Paris", "1", stays=True), Console(file=io.StringIO(), width=80)
+    lines, console = Typist("Rome", "u", "Paris", "1"), Console(file=io.StringIO(), width=80)
     async with RunStore.open(run) as store:
         await run_batch(store, ScriptedRunner(), store.progress())
-        assert answered_episodes(store.reader) == []
         with closing(Sitting(store.desk, console, lines, "me")) as sitting:
             assert await sitting.put_next() == "put"
             assert answered_episodes(store.reader) == ["ask-000"]
-    assert lines.dropped == 1, "what was half typed is not for the next question"
-
-
-@pytest.mark.usefixtures("_looks_often")
-async def test_a_question_that_comes_up_meanwhile_is_put_and_the_answer_is_held_on(tmp_path: Path) -> None:
-    run = new_run(tmp_path, 2, asks=2)
-    lines, console = Typist("Paris", "1", stays=True), Console(file=io.StringIO(), width=80)
-    async with RunStore.open(run) as store:
-        first, second = (PendingQuestion(f"ask-00{n}#1-1", 1, "Which?") for n in range(2))
-        await store.pause(Waiting("ask-000", "ask-000", 1, 1, (first,), (), (), {"answers": []}))
-        with closing(Sitting(store.desk, console, lines, "me")) as sitting:
-            putting = asyncio.create_task(sitting.put_next())
-            while sitting.answered == 0:
-                await asyncio.sleep(0)
-            assert not putting.done()
-            await store.pause(Waiting("ask-001", "ask-001", 1, 1, (second,), (), (), {"answers": []}))
-            assert await putting == "put"
-            assert answered_episodes(store.reader) == [], "it can still be taken back at the next question"
-        assert answered_episodes(store.reader) == ["ask-000"]
+        given = store.desk.answer_to(("ask-000", 1, "ask-000#1-1"))
+    assert given is not None and given.text == "Paris", "what is typed wrong is changed before it is sent"
 
 
 async def test_two_begin_at_different_ends_and_meet(tmp_path: Path) -> None:
