@@ -18,7 +18,7 @@ from talm_sim.store.extensions import check_brought
 from talm_sim.store.files import stored_documents
 from talm_sim.store.files.comments import Comment, add_comments, make_comment
 from talm_sim.store.files.lease import Owner, owner_of
-from talm_sim.store.files.manifest import RunManifest, find_run, read_manifest
+from talm_sim.store.files.manifest import LATEST, RunManifest, find_run, read_manifest
 from talm_sim.store.files.parts import LEDGER, MergedShard
 from talm_sim.store.files.sealed_files import RunFiles
 from talm_sim.store.people.kept_verdicts import PeopleVerdicts, add_people, people_measures, read_people
@@ -386,14 +386,17 @@ class StoredRun(RunFiles):
         self._held_job = self._held_rows = None
 
 
-def load_run(run: StoredRun | Path | str, run_dir: Path = Path("runs")) -> StoredRun:
-    """Open a stored run, given its directory, its name, a unique prefix of the name, or `latest`; an open `StoredRun` is returned as it is.
+def load_run(run: StoredRun | Path | str | None = None, run_dir: Path = Path("runs")) -> StoredRun:
+    """Open a stored run, given its directory, its name, a unique prefix of the name, or `latest`, which is also meant by None.
+
+    An open `StoredRun` is returned as it is.
 
     Raises:
         PrerequisiteError: There is no such run, several names begin with the prefix, or the run cannot be read.
     """
     if isinstance(run, StoredRun):
         return run
+    run = LATEST if run is None else run
     if not isinstance(run, str | os.PathLike):
         raise PrerequisiteError(f"{run!r} is not a run; give its name, its directory or the StoredRun.")
     return StoredRun(find_run(run, run_dir))

@@ -17,7 +17,6 @@ from talm_sim.cli.parsing.shared_arguments import plugin_option, run_dir_option,
 from talm_sim.cli.terminal.text import strip_control
 from talm_sim.config import check_person
 from talm_sim.errors import PrerequisiteError
-from talm_sim.store.files.manifest import LATEST
 from talm_sim.store.stored_run import load_run
 
 
@@ -54,7 +53,7 @@ def command(runs: tuple[str, ...], run_dir: Path, port: int, name: str, no_brows
         check_person(name)
     except ValueError as err:
         raise PrerequisiteError(f"--name: {err}.") from None
-    stored = [load_run(run, run_dir) for run in runs or (LATEST,)]
+    stored = [load_run(run, run_dir) for run in runs or (None,)]
     for one in stored:
         if not one.closed:
             warn_unclosed(one.path, imported=one.imported)
