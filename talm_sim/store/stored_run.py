@@ -387,9 +387,7 @@ class StoredRun(RunFiles):
 
 
 def load_run(run: StoredRun | Path | str | None = None, run_dir: Path = Path("runs")) -> StoredRun:
-    """Open a stored run, given its directory, its name, a unique prefix of the name, or `latest`, which is also meant by None.
-
-    An open `StoredRun` is returned as it is.
+    """Open a stored run, given its directory, its name, a unique prefix of the name, or `latest` (as None).
 
     Raises:
         PrerequisiteError: There is no such run, several names begin with the prefix, or the run cannot be read.

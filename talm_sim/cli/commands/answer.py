@@ -45,6 +45,7 @@ RESPONDER = "answer"
 _WAYS = ("--text", "--idk", "--skip", "--decide", "--undo")
 _WITH_TEXT, _WITH_VALUES = ("reject", "respond"), ("edit", "accept")
 """Decisions that take --text, and those that take --values."""
+_DISPLAYS = click.Choice(["full", "plain", "json", "none"])  # as of `run`
 _DECIDE = "Decide about a call (approve, edit, reject, respond) or a form (accept, decline, cancel), without a prompt."
 
 
@@ -63,7 +64,7 @@ _DECIDE = "Decide about a call (approve, edit, reject, respond) or a form (accep
 @click.option("--list", "only_list", is_flag=True, help="Only list the open questions.")
 @click.option("--blind", is_flag=True, envvar="TALM_SIM_BLIND", help="Do not show what the user knows; runs made with blind never show it.")
 @click.option("--name", metavar="NAME", envvar="TALM_SIM_NAME", default="", help="Your name, kept with your answers.")
-@click.option("--display", metavar="NAME", envvar="TALM_SIM_DISPLAY", default="full", help="full, or plain for screen readers.")
+@click.option("--display", type=_DISPLAYS, envvar="TALM_SIM_DISPLAY", default="full", metavar="NAME", help="full, or plain for screen readers.")
 @json_option
 def command(
     *,

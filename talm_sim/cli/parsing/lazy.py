@@ -86,13 +86,6 @@ class LazyGroup(click.Group):
         assert isinstance(command, click.Command)
         return command
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        """Resolve as Click does, with a hint for a misspelt name."""
-        try:
-            return super().resolve_command(ctx, args)
-        except click.NoSuchCommand as err:
-            raise click.NoSuchCommand(err.command_name, possibilities=self._entries, ctx=ctx) from None
-
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write one definition list per section; the column of names is equally wide in all of them."""
         width = max(map(len, self._entries))

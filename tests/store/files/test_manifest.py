@@ -28,7 +28,7 @@ def test_nothing_to_run_and_an_id_twice_are_refused(tmp_path: Path) -> None:
     [
         ({"format": 9}, r"run\.json: has run format 9, made by talm-sim \S+; this version reads format 6: upgrade talm-sim\.$"),
         ({"config": {"model": "nothing"}}, "config: model: 'nothing' is not a model name"),
-        ({"unknown": 1}, "unknown: there is no such name"),
+        ({"unknown": 1}, "unknown: there is no such key"),
     ],
 )
 def test_a_damaged_manifest_is_named(tmp_path: Path, change: dict[str, object], message: str) -> None:
