@@ -394,7 +394,6 @@ def load_run(run: StoredRun | Path | str | None = None, run_dir: Path = Path("ru
     """
     if isinstance(run, StoredRun):
         return run
-    run = LATEST if run is None else run
-    if not isinstance(run, str | os.PathLike):
+    if not isinstance(run, str | os.PathLike | None):
         raise PrerequisiteError(f"{run!r} is not a run; give its name, its directory or the StoredRun.")
-    return StoredRun(find_run(run, run_dir))
+    return StoredRun(find_run(LATEST if run is None else run, run_dir))

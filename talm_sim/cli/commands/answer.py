@@ -14,18 +14,8 @@ from rich.text import Text
 
 from talm_sim.agent.humans import DONT_KNOW, WONT_SAY
 from talm_sim.cli.parsing.shared_arguments import INTERRUPTED, json_option, one_run_argument, print_json, run_dir_option, short_name
-from talm_sim.cli.person.question_page import (
-    ABOUT_CALL,
-    ASKED,
-    CALL,
-    FIELDS,
-    KNOWN,
-    NOTHING_MORE,
-    REQUEST,
-    STANDS_IN,
-    describe_field,
-    stand_in_lines,
-)
+from talm_sim.cli.person import question_page as titles
+from talm_sim.cli.person.question_page import NOTHING_MORE, describe_field, stand_in_lines
 from talm_sim.cli.person.replies import Reply
 from talm_sim.cli.person.sitting import Sitting
 from talm_sim.cli.person.typed_lines import open_lines
@@ -158,10 +148,10 @@ def _list(questions: list[Question], as_json: bool, blind: bool) -> None:
     if not questions:
         click.echo("there are no open questions", err=True)
     for question in questions:
-        said = {REQUEST: question.query, KNOWN: question.knows or NOTHING_MORE, **_asked(question)}
+        said = {titles.REQUEST: question.query, titles.KNOWN: question.knows or NOTHING_MORE, **_asked(question)}
         if blind or question.knows is None:
-            del said[KNOWN]
-            said.pop(STANDS_IN, None)
+            del said[titles.KNOWN]
+            said.pop(titles.STANDS_IN, None)
         print_page(Text(strip_control(question.episode_id), style="bold"))
         for title, words in said.items():
             print_page(Padding(Text(f"{title}: {one_line(words, 2_000)}"), (0, 0, 0, 2)))
@@ -179,14 +169,14 @@ def _asked(question: Question) -> dict[str, str]:
     match question.request:
         case Approval() as call:
             again = " (it may have run already)" if call.may_have_run else ""
-            about = {ABOUT_CALL: call.description} if call.description else {}
-            return {CALL: f"{call.name} {as_json(call.arguments)}{again}", **about, "You can": ", ".join(call.allowed)}
+            about = {titles.ABOUT_CALL: call.description} if call.description else {}
+            return {titles.CALL: f"{call.name} {as_json(call.arguments)}{again}", **about, "You can": ", ".join(call.allowed)}
         case Form() as form:
             fields = "; ".join(map(describe_field, form_fields(form)))
-            return {ASKED: form.message, FIELDS: fields or "without fields"}
+            return {titles.ASKED: form.message, titles.FIELDS: fields or "without fields"}
         case _:
-            replaces = {} if question.stands_in is None else {STANDS_IN: " ".join(stand_in_lines(question.stands_in))}
-            return {ASKED: question.question, **replaces}
+            replaces = {} if question.stands_in is None else {titles.STANDS_IN: " ".join(stand_in_lines(question.stands_in))}
+            return {titles.ASKED: question.question, **replaces}
 
 
 def _answer_without_prompt(stored: StoredRun, episode: str, reply: Reply, name: str) -> None:
