@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage
 
 from talm_sim.agent.faulty_model import ModelFaults
 from talm_sim.agent.open_requests import OpenRequests
+from talm_sim.common.turn_notes import note_turn
 from talm_sim.errors import BlockedError, CassetteMissError, ContextOverflowError, ProviderError
 from talm_sim.models.base import ASK_HUMAN, GenerationSettings, Model
 from talm_sim.tools_env.environment import EpisodeTools
@@ -42,6 +43,7 @@ class EpisodeContext:
             ModelRequestError: A fault lets the request fail.
             Exception: Whatever the model raises; see `Model.generate`.
         """
+        note_turn(1 + sum(isinstance(message, AIMessage) for message in messages))
         if self.faults is None:
             return await self.model.generate(messages, tools, self.settings)
         return await self.faults.generate(self.model, messages, tools, self.settings)

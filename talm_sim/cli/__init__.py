@@ -92,7 +92,9 @@ def _exit_code(err: BaseException, ending: StopSignals) -> int:
     """Return the exit code of a command that did not end by itself; a bug is raised."""
     code = 0
     if isinstance(err, click.ClickException):
-        code = _print_usage_error(err.format_message())
+        from talm_sim.cli.parsing.option_errors import usage_message  # not at the top: a help page needs no errors
+
+        code = _print_usage_error(usage_message(err))
     elif isinstance(err, click.Abort | KeyboardInterrupt):
         only_ends()
         # CPython remembers an interrupt inside exec(), by which dataclasses are made; `python -m talm_sim` would die of it at its end.

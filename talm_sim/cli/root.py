@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from talm_sim.cli.parsing.lazy import LazyGroup
+from talm_sim.cli.parsing.lazy import LazyGroup, exit_codes
 from talm_sim.version import __version__
 
 _AT = "talm_sim.cli.commands."
@@ -53,7 +53,7 @@ def _print_version(context: click.Context, _: click.Parameter, value: bool) -> N
     cls=LazyGroup,
     sections=SECTIONS,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="\b\nA first run, replayed from a bundled recording, with no key and no network:\n  talm-sim run --split underspecified",
+    epilog=f"{exit_codes()}\n\n\b\nA first run, replayed from a recording, with no key:\n  talm-sim run --split underspecified",
 )
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Print the version.")
 def root() -> None:

@@ -20,7 +20,7 @@ from talm_sim.cli.report.layout import Block
 from talm_sim.cli.report.printed_screen import print_screens
 from talm_sim.cli.report.result_table import print_table
 from talm_sim.cli.report.run_usage import total_usage
-from talm_sim.cli.terminal.console import stderr
+from talm_sim.cli.terminal.console import say, stderr
 from talm_sim.cli.terminal.signals import only_ends
 from talm_sim.cli.terminal.streams import silence_stdout, streams_kept, until_reader_leaves
 from talm_sim.cli.terminal.text import count, count_each, one_line, strip_control
@@ -99,9 +99,10 @@ def watching(config: RunConfig, again: str = "") -> Iterator[_WatchedWork]:
         session.interrupted = True
         again = again or _resume(display)
         kept = ", ".join(filter(None, (_format_progress(display), session.ask.counts())))
-        said = f"\ninterrupted: {kept}; everything is kept." if kept else "\ninterrupted before anything started"
         with suppress(OSError):  # the terminal may have gone
-            click.echo(f"{said}\nContinue with: {again}" if again else said, err=True)
+            say(console, f"\ninterrupted: {kept}; everything is kept." if kept else "\ninterrupted before anything started")
+            if again:
+                click.echo(f"Continue with: {again}", err=True)
 
 
 def _format_progress(display: Display) -> str:

@@ -10,5 +10,6 @@ From the lowest layer up:
 - `kappa.py` computes how far people or programs agree
 - `interrupts.py` takes Ctrl-C once, `processes.py` knows which process something belongs to
 - `http_body.py` reads the body of an HTTP answer within a limit
+- `turn_notes.py` notes the model turn that an episode is at
 - `garbage.py` searches for garbage rarely
 """

@@ -39,7 +39,8 @@ def read_toml(file: Path, option: str) -> dict[str, Any]:
     except OSError as err:
         raise PrerequisiteError(f"{file}: cannot be read: {err.strerror}; {option} needs a TOML file.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as err:
-        raise PrerequisiteError(f"{file}: not valid TOML: {err}.") from None
+        fix = "; write texts in quotes" if str(err).startswith("Invalid value") else ""
+        raise PrerequisiteError(f"{file}: not valid TOML: {err}{fix}.") from None
     except RecursionError:
         raise PrerequisiteError(f"{file}: not valid TOML: nested too deeply.") from None
 

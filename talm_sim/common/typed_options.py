@@ -140,7 +140,7 @@ _MUST = {
     "dict_type": "{0} is not a table; write names and values.",
     "too_short": "is too short: it has {actual_length} items and needs at least {min_length}.",
     "missing": "is missing.",
-    "extra_forbidden": "there is no such name.",
+    "extra_forbidden": "there is no such key.",
 }
 """Pydantic's kind of a fault, and what a message says of it, with the given value."""
 

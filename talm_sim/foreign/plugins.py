@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib import import_module
-from pathlib import PurePath
+from pathlib import Path, PurePath
+from traceback import extract_tb
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 from talm_sim.errors import PrerequisiteError, did_you_mean, suggest_nearest
@@ -174,7 +175,14 @@ def looking_at(fails: str) -> Iterator[None]:
     except (PrerequisiteError, KeyboardInterrupt):  # ours, or possibly Ctrl-C
         raise
     except BaseException as err:
-        raise PrerequisiteError(f"{fails}: {escape_control(error_line(err, _LONGEST))}.") from err
+        raise PrerequisiteError(f"{fails}: {escape_control(error_line(err, _LONGEST))}{_place_of(err)}.") from err
+
+
+def _place_of(err: BaseException) -> str:
+    """Return file and line of an error; empty if our own code or Python's import raised it."""
+    ours = ("<", str(Path(__file__).parents[1]), str(Path(import_module.__code__.co_filename).parent))
+    frames = [one for one in extract_tb(err.__traceback__) if not one.filename.startswith(ours)]
+    return f" ({escape_control(Path(frames[-1].filename).name)}, line {frames[-1].lineno})" if frames else ""
 
 
 def _import(name: str, place: str, rest: str = "") -> Any:

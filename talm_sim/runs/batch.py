@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from talm_sim.common.turn_notes import follow_turns
 from talm_sim.errors import PrerequisiteError
 from talm_sim.foreign.loop import LoopGivenUp
 from talm_sim.runs.budget import Spending
 from talm_sim.runs.events import EpisodeFinished, EpisodeStarted, EpisodeWaiting, OnEvent, ignore_events
 from talm_sim.store.desk import Desk
+from talm_sim.store.files.in_flight import write_in_flight
 from talm_sim.store.files.store import PausedEpisode, RunProgress, RunStore
 from talm_sim.store.questions import Key, Question, answered_episodes, next_open_question
 from talm_sim.types import Episode, Scenario, episode_id
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
     from talm_sim.agent.humans import HumanReply
 
 _POLL_SECONDS = 0.2
+_NOTED_SECONDS = 1.0
+"""Seconds between two notes of which episodes are in flight."""
 
 log = logging.getLogger(__name__)
 
@@ -152,6 +157,7 @@ class _Batch:
         self._in_flight = 0
         self._asking: asyncio.Task[None] | None = None
         self._failure: BaseException | None = None
+        self._turns: dict[str, list[int]] = {}
         self._wake = asyncio.Event()
         self._terminations: Counter[str] = Counter()
 
@@ -165,6 +171,7 @@ class _Batch:
             for task in helpers:
                 task.cancel()
             await asyncio.gather(*helpers, return_exceptions=True)
+            write_in_flight(self._store.directory, {})
         if self._failure is not None:
             raise self._failure
         if self._spending is not None:
@@ -234,11 +241,11 @@ class _Batch:
         paused = job.paused
         replies = None if paused is None else await self._store.take_answers(job.episode_id, job.attempt)
         if paused is not None and replies is None:  # an answer was taken back at the last moment
-            self._in_flight -= 1
             self._paused[job.episode_id] = paused
-            self._wake.set()
+            self._give_back(job)
             return
         self._on_event(EpisodeStarted(job.episode_id, job.attempt, resumed=paused is not None))
+        self._turns[job.episode_id] = follow_turns()
         try:
             if paused is None:
                 self._store.start_attempt(job.episode_id, job.attempt)
@@ -250,12 +257,10 @@ class _Batch:
             if paused is not None:
                 await self._store.forget_waiting(job.episode_id)
             self._ready.append(_EpisodeJob(job.scenario, job.position, job.epoch, job.attempt + 1))
-            self._in_flight -= 1
-            self._wake.set()
+            self._give_back(job)
             return
         # The next one need not wait for this one's commit; where the runner failed, there is no next one.
-        self._in_flight -= 1
-        self._wake.set()
+        self._give_back(job)
         if isinstance(result, Episode):
             result = await self._store.finish(result, job.position)
             self._finished += 1
@@ -268,6 +273,12 @@ class _Batch:
             self._paused[job.episode_id] = PausedEpisode(job.episode_id, job.scenario.id, job.epoch, job.attempt, result.state)
             self._on_event(EpisodeWaiting(job.episode_id, job.attempt, tuple(q.question for q in result.questions)))
             self._collect_answers(job.episode_id)  # it may have been answered in an earlier attempt
+
+    def _give_back(self, job: _EpisodeJob) -> None:
+        """Give the episode's slot to another."""
+        self._in_flight -= 1
+        self._turns.pop(job.episode_id, None)
+        self._wake.set()
 
     def _log_finished(self, episode: Episode) -> None:
         place, error = f"[{self._finished}/{self._total}]", f": {episode.error}" if episode.error else ""
@@ -282,9 +293,16 @@ class _Batch:
     # --- people -----------------------------------------------------------------------------------------------------------------------
 
     async def _poll(self) -> None:
-        """Look for answers from other processes, and close what nobody answered in time."""
+        """Look for answers from other processes, close what nobody answered in time, and note what is in flight."""
+        before: dict[str, int] = {}
+        noted = time.monotonic()
         while True:
             await asyncio.sleep(_POLL_SECONDS)
+            if time.monotonic() - noted >= _NOTED_SECONDS:
+                now, noted = {name: turn for name, (turn,) in self._turns.items()}, time.monotonic()
+                if now != before:
+                    write_in_flight(self._store.directory, now)
+                before = now
             if self._paused and await self._store.close_unanswered(self._answer_timeout, self._withdrawn()):
                 self._collect_answers()
             if self._paused and self._store.has_changed():

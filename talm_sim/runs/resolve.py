@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from talm_sim.common.toml_files import read_toml
 from talm_sim.common.typed_options import split_options
 from talm_sim.config import ENV_PREFIX, REMOVED, RunConfig, Scope, Traffic, spell
-from talm_sim.errors import OptionError, PrerequisiteError, did_you_mean
+from talm_sim.errors import OptionError, PrerequisiteError, did_you_mean, suggest_nearest
 from talm_sim.foreign.plugins import load_plugins
 from talm_sim.runs.tool_sources import move_tool_objects
 from talm_sim.tasks import Job, Task, find_task, job_of, list_tasks
@@ -186,7 +186,7 @@ def refuse_unknown(name: str, task: Task[Any], place: str = "", *, spelt: Callab
     owners = owners_of_option(name, task)
     if owners:
         raise PrerequisiteError(f"{place}{spelt(name)} {option_owner_message(owners, task)}")
-    raise PrerequisiteError(f"{place}unknown option '{spelt(name)}'.{did_you_mean(name, names, spelt)}")
+    raise PrerequisiteError(f"{place}unknown option '{spelt(name)}'.{suggest_nearest(name, names, spelt) or ' See: talm-sim config list'}")
 
 
 def _build_job(values: Mapping[str, Any], origin: Mapping[str, str], *, look_up: bool = True, created: datetime | None = None) -> Job[Any]:

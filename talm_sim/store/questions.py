@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -108,18 +108,30 @@ class FiledAnswer:
     """What the person calls themselves; empty where they gave no name."""
 
 
-def open_questions(conn: sqlite3.Connection, episode: str = "", *, last_first: bool = False, limit: int | None = None) -> list[Question]:
-    """Return the first `limit` open questions of one episode or of all, oldest first or, with `last_first`, newest first."""
-    with closing(open_keys(conn, episode, last_first=last_first)) as keys:
+def open_questions(conn: sqlite3.Connection, episode: str = "", limit: int | None = None) -> list[Question]:
+    """Return the first `limit` open questions of one episode or of all, oldest first."""
+    with closing(open_keys(conn, episode)) as keys:
         return list(islice(read_questions(conn, keys), limit))
 
 
 def next_open_question(
-    conn: sqlite3.Connection, put_off: Collection[Key] = (), episode: str = "", *, last_first: bool = False
+    conn: sqlite3.Connection,
+    put_off: Collection[Key] = (),
+    episode: str = "",
+    *,
+    take: Callable[[Key], bool] = lambda _: True,
 ) -> Question | None:
-    """Return the first open question of one episode or of all that is not in `put_off`; None if there is none."""
-    with closing(open_keys(conn, episode, last_first=last_first)) as keys:
-        return next(read_questions(conn, (key for key in keys if key not in put_off)), None)
+    """Return the first open question of one episode or of all that is not in `put_off` and that `take` accepts.
+
+    If it accepts none, the first is returned; None if there is none.
+    """
+    first: Question | None = None
+    with closing(open_keys(conn, episode)) as keys:
+        for question in read_questions(conn, (key for key in keys if key not in put_off)):
+            if take(question.key):
+                return question
+            first = first or question
+    return first
 
 
 def asking_episodes(conn: sqlite3.Connection) -> list[str]:
@@ -145,10 +157,10 @@ def suggest_open_episode(episode: str, waiting: Iterable[str]) -> str:
     return did_you_mean(episode, dict.fromkeys(waiting)) or " This run has no open questions."
 
 
-def open_keys(conn: sqlite3.Connection, episode: str = "", *, last_first: bool = False) -> sqlite3.Cursor:
-    """Return the keys of the questions without an answer, of one episode or all, in the order they were asked or in reverse."""
-    where, order = " AND episode_id = :id" if episode else "", "DESC" if last_first else "ASC"
-    query = f"SELECT episode_id, attempt, interrupt_id FROM questions WHERE current = 1{where} ORDER BY number {order}"
+def open_keys(conn: sqlite3.Connection, episode: str = "") -> sqlite3.Cursor:
+    """Return the keys of the questions without an answer, of one episode or all, in the order they were asked."""
+    where = " AND episode_id = :id" if episode else ""
+    query = f"SELECT episode_id, attempt, interrupt_id FROM questions WHERE current = 1{where} ORDER BY number"
     return conn.execute(query, {"id": episode})
 
 

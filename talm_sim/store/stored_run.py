@@ -18,7 +18,7 @@ from talm_sim.store.extensions import check_brought
 from talm_sim.store.files import stored_documents
 from talm_sim.store.files.comments import Comment, add_comments, make_comment
 from talm_sim.store.files.lease import Owner, owner_of
-from talm_sim.store.files.manifest import RunManifest, find_run, read_manifest
+from talm_sim.store.files.manifest import LATEST, RunManifest, find_run, read_manifest
 from talm_sim.store.files.parts import LEDGER, MergedShard
 from talm_sim.store.files.sealed_files import RunFiles
 from talm_sim.store.people.kept_verdicts import PeopleVerdicts, add_people, people_measures, read_people
@@ -288,10 +288,10 @@ class StoredRun(RunFiles):
         add_comments(self._place, [made])
         return made
 
-    def pending(self, episode: str = "", *, last_first: bool = False, limit: int | None = None) -> list[Question]:
-        """Return the first `limit` open questions of one episode or of all, oldest first or, with `last_first`, newest first."""
+    def pending(self, episode: str = "", limit: int | None = None) -> list[Question]:
+        """Return the first `limit` open questions of one episode or of all, oldest first."""
         with self._open_connection() as conn:
-            return open_questions(conn, episode, last_first=last_first, limit=limit)
+            return open_questions(conn, episode, limit)
 
     def asking(self) -> list[str]:
         """Return the ids of the episodes with an open question, in the order they asked."""
@@ -391,14 +391,14 @@ class StoredRun(RunFiles):
         self._held_job = self._held_rows = None
 
 
-def load_run(run: StoredRun | Path | str, run_dir: Path = Path("runs")) -> StoredRun:
-    """Open a stored run, given its directory, its name, a unique prefix of the name, or `latest`; an open `StoredRun` is returned as it is.
+def load_run(run: StoredRun | Path | str | None = None, run_dir: Path = Path("runs")) -> StoredRun:
+    """Open a stored run, given its directory, its name, a unique prefix of the name, or `latest` (as None).
 
     Raises:
         PrerequisiteError: There is no such run, several names begin with the prefix, or the run cannot be read.
     """
     if isinstance(run, StoredRun):
         return run
-    if not isinstance(run, str | os.PathLike):
+    if not isinstance(run, str | os.PathLike | None):
         raise PrerequisiteError(f"{run!r} is not a run; give its name, its directory or the StoredRun.")
-    return StoredRun(find_run(run, run_dir))
+    return StoredRun(find_run(LATEST if run is None else run, run_dir))

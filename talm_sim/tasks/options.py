@@ -27,7 +27,7 @@ class TaskOptions(OptionsModel):
 class PersonOptions(TaskOptions):
     """Options of a task in which somebody may answer the model's questions."""
 
-    human: str = option("auto", GEN, "none|terminal|simulated|...", metavar="WHO|model:P/N")
+    human: str = option("auto", GEN, "none|terminal|simulated|recorded|refusing", metavar="WHO|model:P/N")
     """Who answers the agent's questions: `none`, a responder (`talm_sim.agent.responders`) or `model:PROVIDER/NAME`.
 
     `auto` is settled when a run is built: `recorded` where the model is replayed, else `none`.

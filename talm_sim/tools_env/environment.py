@@ -238,8 +238,8 @@ class EpisodeTools:
             return None
         if name not in environment.approve:
             return None
-        parameters = self._by_name[call.name].parameters
-        return Approval(name=call.name, arguments=call.arguments, repeatable=self.may_call_again(name), parameters=parameters)
+        shown, again = self._by_name[call.name], self.may_call_again(name)
+        return Approval(name=call.name, arguments=call.arguments, description=shown.description, repeatable=again, parameters=shown.parameters)
 
     def _check(self, call: ToolCall | UnparsableCall) -> tuple[ToolSpec, Mapping[str, Any]]:
         """Return the tool that a call means and its arguments, if they fit the tool."""

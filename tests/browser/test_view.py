@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -53,6 +56,8 @@ def test_a_live_run_is_followed_killed_and_resumed(tab: Any, tmp_path: Path) -> 
         assert "token" not in tab.url and lines(tab) == []
         with playing(run, delay=0.3) as child:
             tab.wait_for_selector("#live.running")
+            tab.wait_for_selector("#in-flight li")
+            assert re.fullmatch(r"plain-\d+: begins", tab.locator("#in-flight li").first.inner_text())
             until(lambda: len(lines(tab)) >= 2)
             open_first(tab)
             tab.locator(".comments textarea").first.focus()
@@ -69,6 +74,7 @@ def test_a_live_run_is_followed_killed_and_resumed(tab: Any, tmp_path: Path) -> 
         with playing(run, delay=0):
             tab.wait_for_selector("#live.finished")
         until(lambda: len(lines(tab)) == 40)
+        assert tab.locator("#in-flight li").count() == 0
         assert lines(tab) == [f"plain-{number:03}" for number in range(40)]
         ids = tab.evaluate("[...document.querySelectorAll('[id]')].map(one => one.id)")
         assert len(ids) == len(set(ids))
@@ -76,6 +82,38 @@ def test_a_live_run_is_followed_killed_and_resumed(tab: Any, tmp_path: Path) -> 
         assert tab.said == []
     tab.wait_for_selector("#live.lost")
     assert "talm-sim view has ended" in tab.locator("#live").inner_text()
+
+
+def test_no_other_port_of_this_host_gets_the_key(tab: Any, tmp_path: Path) -> None:
+    run = new_run(tmp_path / "runs", 1, name="done")
+    with playing(run, delay=0) as child:
+        assert child.wait(PATIENCE_S) == 0
+    asked: list[str] = []
+
+    class Other(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(str(self.headers))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            """Say nothing."""
+
+    with viewing("done", cwd=tmp_path) as viewer, HTTPServer(("127.0.0.1", 0), Other) as other:
+        Thread(target=other.serve_forever, daemon=True).start()
+        sent: list[str] = []
+        tab.on("request", lambda request: sent.append(request.headers.get("talm-sim-key", "")))
+        tab.goto(viewer.link)
+        tab.wait_for_selector("#live.finished")
+        open_first(tab)
+        assert [*filter(None, sent)] and tab.context.cookies() == []
+        key = next(filter(None, sent))
+        assert key not in tab.content() and tab.evaluate("sessionStorage.length + localStorage.length") == 0
+        tab.goto(f"http://127.0.0.1:{other.server_port}/")
+        assert asked and not any(key in headers or "Cookie" in headers or "token" in headers for headers in asked)
+        tab.goto(viewer.link)
+        assert "each link works once" in tab.inner_text("body")
+        other.shutdown()
 
 
 def test_a_comment_is_written_shown_and_harmless(tab: Any, tmp_path: Path) -> None:
@@ -101,7 +139,10 @@ def test_a_comment_is_written_shown_and_harmless(tab: Any, tmp_path: Path) -> No
 
 def see_another_reader(tab: Any, viewer: Viewer) -> None:
     """A comment that is written elsewhere appears by itself."""
-    viewer.cookie = "; ".join(f"{one['name']}={one['value']}" for one in tab.context.cookies())
+    keys: list[str] = []
+    tab.on("request", lambda request: keys.append(request.headers.get("talm-sim-key", "")))
+    until(lambda: bool(tab.wait_for_timeout(100) or keys))
+    viewer.key = keys[0]
     assert viewer.write("plain-000", "I agree.", "Bob").status == 201
     until(lambda: tab.locator(".written li").count() == 2)
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import shlex
 import signal
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -79,12 +81,30 @@ def test_the_help_page_says_of_a_command_what_it_says_itself(name: str) -> None:
     assert command.help.split("\n")[0] == ENTRIES[name][1]
 
 
-@pytest.mark.parametrize("name", sorted(ENTRIES))
-def test_every_help_page_fits_a_terminal(name: str, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    code, out, _ = talm(name, "--help")
-    assert code == 0
-    assert max(map(len, out.splitlines())) <= 80
+def pages(command: click.Command, *path: str) -> Iterator[tuple[str, ...]]:
+    """The arguments that print each help page."""
+    yield (*path, "--help")
+    if any("--help-all" in one.opts for one in command.params):
+        yield (*path, "--help-all")
+    if isinstance(command, click.Group):
+        for name in command.list_commands(click.Context(command)):
+            below = command.get_command(click.Context(command), name)
+            assert below is not None
+            yield from pages(below, *path, name)
+
+
+def test_every_help_page_fits_a_terminal_and_cuts_and_breaks_no_word(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = {}
+    for page in pages(root):
+        monkeypatch.setenv("COLUMNS", "80")
+        _, narrow, _ = talm(*page)
+        monkeypatch.setenv("COLUMNS", "2000")
+        _, wide, _ = talm(*page)
+        cut = [line for line in wide.splitlines() if not line.startswith("Usage") and re.search(r"\w(\.\.\.|…)$|\|\.\.\.", line)]
+        seen[page] = narrow.split() == wide.split() and max(map(len, narrow.splitlines())) <= 80 and not cut
+    assert len(seen) > 60 and [page for page, whole in seen.items() if not whole] == []
+    for command in ((), ("run",), ("try",), ("compare",), ("judge",)):
+        assert "Exit codes: 0 done; 1 " in talm(*command, "--help")[1]
 
 
 def test_what_a_file_says_cannot_drive_the_terminal(talm: Talm, tmp_path: Path) -> None:

@@ -63,12 +63,10 @@ def test_a_person_who_is_not_there_then_answers_then_the_run_goes_on(tmp_path: P
     assert questions[0]["knows"] == "She was born on 1994-03-11."
     listed = " ".join(talm_sim(tmp_path, "answer", "--list").stdout.split())
     for question in questions:
-        assert f"The user asked: {question['query']} You know: {question['knows']} It asks you: {question['question']}" in listed
-    reverse = json.loads(talm_sim(tmp_path, "answer", "--list", "--json", "--reverse").stdout)
-    assert reverse == questions[::-1]
+        assert f"You asked: {question['query']} You know: {question['knows']} The agent asks you: {question['question']}" in listed
     hidden = talm_sim(tmp_path, "answer", "--list", "--blind").stdout
     assert "You know" not in hidden
-    assert questions[0]["query"][:60] in hidden
+    assert questions[0]["query"][:60] in " ".join(hidden.split())
     several = talm_sim(tmp_path, "answer", run, "--text", "x")
     assert (several.returncode, "3 questions are open" in several.stderr) == (2, True)
     first = questions[0]["episode_id"]
@@ -100,8 +98,8 @@ def test_calls_and_forms_are_decided_about_without_a_prompt(tmp_path: Path) -> N
         ("question", None),
     ]
     text = " ".join(talm_sim(tmp_path, "answer", "--list").stdout.split())
-    assert 'It wants to call: book {"room": "call-001", "part": 1}' in text and "You can: approve, edit, reject, respond" in text
-    assert "It asks you to fill in: How many nights in form-002, part 1? The form: nights (whole number)" in text
+    assert 'The agent wants to call: book {"room": "call-001", "part": 1}' in text and "You can: approve, edit, reject, respond" in text
+    assert "The agent asks you: How many nights in form-002, part 1? The form: nights (whole number)" in text
     wrong = (
         (("call-001", "--text", "yes"), "'call-001' asks to approve a call of book: give a decision (approve, edit, reject, respond), and no"),
         (
@@ -157,7 +155,7 @@ def test_ctrl_c_keeps_everything_and_says_how_to_go_on(tmp_path: Path) -> None:
 
         reader = threading.Thread(target=read)
         reader.start()
-        while (line := lines.get(timeout=60)) is not None and "It asks you" not in line:
+        while (line := lines.get(timeout=60)) is not None and "The agent asks you" not in line:
             pass
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 130

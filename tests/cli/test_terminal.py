@@ -295,6 +295,23 @@ async def test_enter_alone_asks_first_and_no_text_typed_then_is_lost(tmp_path: P
     assert answers(run) == {"ask-000": "Sorry, I don't know."}
 
 
+async def test_two_people_are_asked_different_questions_and_one_alone_all(tmp_path: Path, at_terminal: Any) -> None:
+    run = await waiting_run(tmp_path, "First?", "Second?")
+    one, two = at_terminal(tmp_path, "answer"), at_terminal(tmp_path, "answer")
+    shown = {terminal.expect_prompt().partition("asks you")[2].split()[2] for terminal in (one, two)}
+    assert shown == {"First?", "Second?"}
+    three = at_terminal(tmp_path, "answer")
+    assert "First?" in three.expect_prompt(), "all are under somebody's eyes"
+    for terminal in (three, two):
+        terminal.type("\x03")
+        terminal.ends(130)
+    one.answer("Oslo")
+    one.expect_prompt()
+    one.answer("Rome")
+    one.ends()
+    assert sorted(answers(run).values()) == ["Oslo", "Rome"] and not (run / "desk.lock").exists()
+
+
 async def test_what_was_typed_before_a_question_was_seen_answers_nothing(tmp_path: Path, at_terminal: Any) -> None:
     run = await waiting_run(tmp_path, "First?", "Second?")
     terminal = at_terminal(tmp_path, "answer")
@@ -318,7 +335,7 @@ async def test_plain_moves_no_cursor_and_draws_no_frame(tmp_path: Path, at_termi
     run = await waiting_run(tmp_path, "First?", "Second?")
     terminal = at_terminal(tmp_path, "answer", NO_COLOR="1", **how)
     shown = terminal.expect_prompt()
-    assert "The user asked:\nQuery 0?\nYou know:\n" in shown
+    assert "You are the user. You asked:\nQuery 0?\nYou know:\n" in shown
     terminal.answer("one")
     terminal.expect_prompt()
     terminal.type("half")
@@ -388,7 +405,7 @@ async def test_a_run_is_interrupted_answered_and_resumed(tmp_path: Path, at_term
     terminal.expect("saved: 1994-03-11")
     terminal.expect_prompt()
     terminal.type("ha\x03")
-    terminal.expect("interrupted: 0 of 3 episodes finished, 1 question answered, 2 still open; everything is kept.")
+    terminal.expect("interrupted: 0 of 3 episodes finished, 1 question answered, 2 still open; \neverything is kept.")
     terminal.expect("Continue with: talm-sim resume mine")
     terminal.ends(130)
 
@@ -453,13 +470,13 @@ async def test_undo_reaches_an_episode_of_a_living_run_while_its_answer_is_held(
     shown = terminal.expect_prompt()
     assert all(command in shown for command in ("/skip", "/later", "/undo", "/more", "Ctrl-C"))
     terminal.answer("2026-01-31")
-    for slip, then in (("a slip", "/undo"), ("30", "oh")):
-        terminal.expect_prompt()
-        terminal.answer(slip)
-        terminal.expect(f"saved: {slip} (/undo takes it back, for 1000 s; Enter continues now)")
-        terminal.expect(">")
-        terminal.type(f"{then}\r")
-    terminal.expect("there are no open questions now; what you typed was not used")
+    terminal.expect_prompt()
+    terminal.type("a slip\r")
+    terminal.expect("mark>")
+    terminal.type("u")
+    terminal.expect_prompt()
+    terminal.answer("30")
+    terminal.expect("saved: 30\n")
     terminal.expect("3 of 3 episodes")
     terminal.ends()
 

@@ -58,7 +58,7 @@ SCENARIOS = [
     ('{"id": "a"}', r"s\.jsonl:1: group: is missing; correct this field: see talm-sim scenarios show --format$"),
     (row(turns=None), r"s\.jsonl:1: turns: is missing"),
     (row(id=3), r"s\.jsonl:1: id: 3 is not text"),
-    (row(colour="red"), r"s\.jsonl:1: colour: there is no such name"),
+    (row(colour="red"), r"s\.jsonl:1: colour: there is no such key"),
     (row(group="perfct"), r"s\.jsonl:1: group: there is no 'perfct'\. Did you mean 'perfect'\?$"),
     (row(task="when2call"), r"s\.jsonl:1: task: is 'when2call', not 'talm'; run it with --task when2call"),
     (row(tools=["nosuch_tool"]), r"nosuch_tool"),

@@ -111,7 +111,6 @@ COMMAND_LINES = [
     ("report nosuch", r"nosuch: no such run\. runs: there are no runs here yet"),
     ("report --json --csv", r"--json, --csv and --markdown exclude each other"),
     ("show nosuch:episode", r"nosuch: no such run"),
-    ("show", r"Missing argument 'RUN"),
     ("resume nosuch", r"nosuch: no such run"),
     ("answer nosuch", r"nosuch: no such run"),
     ("runs delete nosuch --yes", r"nosuch: no such run"),

@@ -106,9 +106,8 @@ def test_an_adapter_of_another_base_is_noted(capsys: pytest.CaptureFixture[str])
     file.write_text(json.dumps({**json.loads(file.read_text()), "base_model_name_or_path": "some/other"}))
     words = ["--task", "when2call", "--split", "cannot_answer", "--limit", "1", "--model", "hf/tiny", "-M", "lora=fourth"]
     assert main(["run", *words, "--run-id", "fourth"]) == 0
-    out, err = (" ".join(text.split()) for text in capsys.readouterr())
     note = "adapter: fourth was trained on 'some/other', and is used on hf/tiny"
-    assert note in err
+    assert note in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_folder_that_is_no_adapter_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -78,7 +78,7 @@ def test_line_separators_inside_a_string_do_not_break_a_line(tmp_path: Path) -> 
         ('{"id": "b",', r"mine\.jsonl:3: not JSON \(.*\)"),
         ("[]", r"mine\.jsonl:3: is not a JSON object"),
         (json.dumps({"id": "b", "group": "perfect"}), r"mine\.jsonl:3: turns: is missing"),
-        (_line("b", colour="red"), r"mine\.jsonl:3: colour: there is no such name"),
+        (_line("b", colour="red"), r"mine\.jsonl:3: colour: there is no such key"),
         (_line("b", target={"type": []}), r"mine\.jsonl:3: target: needs a `type`"),
         (_line("b", target={"value": "x"}), r"mine\.jsonl:3: target: needs a `type`"),
         (

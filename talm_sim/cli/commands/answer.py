@@ -14,6 +14,7 @@ from rich.text import Text
 
 from talm_sim.agent.humans import DONT_KNOW, WONT_SAY
 from talm_sim.cli.parsing.shared_arguments import INTERRUPTED, json_option, one_run_argument, print_json, run_dir_option, short_name
+from talm_sim.cli.person import question_page as titles
 from talm_sim.cli.person.question_page import NOTHING_MORE, describe_field, stand_in_lines
 from talm_sim.cli.person.replies import Reply
 from talm_sim.cli.person.sitting import Sitting
@@ -34,6 +35,7 @@ RESPONDER = "answer"
 _WAYS = ("--text", "--idk", "--skip", "--decide", "--undo")
 _WITH_TEXT, _WITH_VALUES = ("reject", "respond"), ("edit", "accept")
 """Decisions that take --text, and those that take --values."""
+_DISPLAYS = click.Choice(["full", "plain", "json", "none"])  # as of `run`
 _DECIDE = "Decide about a call (approve, edit, reject, respond) or a form (accept, decline, cancel), without a prompt."
 
 
@@ -48,11 +50,10 @@ _DECIDE = "Decide about a call (approve, edit, reject, respond) or a form (accep
 @click.option("--values", metavar="JSON", help="The arguments of --decide edit, or the values of --decide accept.")
 @click.option("--mark", type=click.Choice(["1", "0"]), help="Mark the question as appropriate (1) or not (0), with --text, --idk or --skip.")
 @click.option("--undo", is_flag=True, help="Take back the last answer, if its episode has not continued yet.")
-@click.option("--reverse", is_flag=True, help="Begin with the most recent question.")
 @click.option("--list", "only_list", is_flag=True, help="Only list the open questions.")
 @click.option("--blind", is_flag=True, envvar="TALM_SIM_BLIND", help="Do not show what the user knows; runs made with blind never show it.")
 @click.option("--name", metavar="NAME", envvar="TALM_SIM_NAME", default="", help="Your name, kept with your answers.")
-@click.option("--display", metavar="NAME", envvar="TALM_SIM_DISPLAY", default="full", help="full, or plain for screen readers.")
+@click.option("--display", type=_DISPLAYS, envvar="TALM_SIM_DISPLAY", default="full", metavar="NAME", help="full, or plain for screen readers.")
 @json_option
 def command(
     *,
@@ -66,7 +67,6 @@ def command(
     values: str | None,
     mark: str | None,
     undo: bool,
-    reverse: bool,
     only_list: bool,
     blind: bool,
     name: str,
@@ -75,8 +75,8 @@ def command(
 ) -> int:
     """Answer what a run is waiting for: questions, calls to approve, forms.
 
-    You can leave out RUN if only one run is waiting. This works from any terminal, while the run is active or later. They are put one by
-    one, and every answer is saved at once. The first answer counts; it can be taken back until its episode continues.
+    You can leave out RUN if only one run is waiting. This works from any terminal, while the run is active or later. Questions appear
+    one at a time, and every answer is saved at once. The first answer counts; it can be taken back until its episode continues.
     """
     answers = text is not None and decide is None
     ways = [way for way, given in zip(_WAYS, (answers, idk, skip, decide is not None, undo), strict=True) if given]
@@ -92,12 +92,12 @@ def command(
         return 0
     episode = _asking(stored, episode) if episode else ""
     if only_list or (as_json and not ways):
-        _list(stored.pending(episode, last_first=reverse), as_json, blind)
+        _list(stored.pending(episode), as_json, blind)
     elif ways:
         reply = _reply(text, skip, None if mark is None else mark == "1") if decide is None else _decision(decide, text, values)
         _answer_without_prompt(stored, episode, reply, name)
     else:
-        return _answer_with_prompt(stored, episode, name, blind=blind, plain=display == "plain", reverse=reverse)
+        return _answer_with_prompt(stored, episode, name, blind=blind, plain=display == "plain")
     return 0
 
 
@@ -146,10 +146,10 @@ def _list(questions: list[Question], as_json: bool, blind: bool) -> None:
     if not questions:
         click.echo("there are no open questions", err=True)
     for question in questions:
-        said = {"The user asked": question.query, "You know": question.knows or NOTHING_MORE, **_asked(question)}
+        said = {titles.REQUEST: question.query, titles.KNOWN: question.knows or NOTHING_MORE, **_asked(question)}
         if blind or question.knows is None:
-            del said["You know"]
-            said.pop("You stand in for", None)
+            del said[titles.KNOWN]
+            said.pop(titles.STANDS_IN, None)
         print_page(Text(strip_control(question.episode_id), style="bold"))
         for title, words in said.items():
             print_page(Padding(Text(f"{title}: {one_line(words, 2_000)}"), (0, 0, 0, 2)))
@@ -167,14 +167,14 @@ def _asked(question: Question) -> dict[str, str]:
     match question.request:
         case Approval() as call:
             again = " (it may have run already)" if call.may_have_run else ""
-            about = {"About the call": call.description} if call.description else {}
-            return {"It wants to call": f"{call.name} {as_json(call.arguments)}{again}", **about, "You can": ", ".join(call.allowed)}
+            about = {titles.ABOUT_CALL: call.description} if call.description else {}
+            return {titles.CALL: f"{call.name} {as_json(call.arguments)}{again}", **about, "You can": ", ".join(call.allowed)}
         case Form() as form:
             fields = "; ".join(map(describe_field, form_fields(form)))
-            return {"It asks you to fill in": form.message, "The form": fields or "without fields"}
+            return {titles.ASKED: form.message, titles.FIELDS: fields or "without fields"}
         case _:
-            replaces = {} if question.stands_in is None else {"You stand in for": " ".join(stand_in_lines(question.stands_in))}
-            return {"It asks you": question.question, **replaces}
+            replaces = {} if question.stands_in is None else {titles.STANDS_IN: " ".join(stand_in_lines(question.stands_in))}
+            return {titles.ASKED: question.question, **replaces}
 
 
 def _answer_without_prompt(stored: StoredRun, episode: str, reply: Reply, name: str) -> None:
@@ -187,13 +187,13 @@ def _answer_without_prompt(stored: StoredRun, episode: str, reply: Reply, name: 
     _hint(stored)
 
 
-def _answer_with_prompt(stored: StoredRun, episode: str, name: str, *, blind: bool, plain: bool, reverse: bool) -> int:
+def _answer_with_prompt(stored: StoredRun, episode: str, name: str, *, blind: bool, plain: bool) -> int:
     console = stderr()
     plain = plain or console.is_dumb_terminal
     with (
         closing(open_lines(console, plain=plain)) as lines,
         closing(Desk(stored.path)) as desk,
-        closing(Sitting(desk, console, lines, RESPONDER, name=name, episode=episode, last_first=reverse, blind=blind, plain=plain)) as sitting,
+        closing(Sitting(desk, console, lines, RESPONDER, name=name, episode=episode, blind=blind, plain=plain)) as sitting,
     ):
 
         async def sit() -> None:

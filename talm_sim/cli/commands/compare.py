@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from talm_sim.cli.parsing.lazy import completer_for
+from talm_sim.cli.parsing.lazy import completer_for, exit_codes
 from talm_sim.cli.parsing.shared_arguments import json_option, plugin_option, print_csv, print_json, run_dir_option
 from talm_sim.cli.report.comparison import comparison_lines, comparison_markdown
 from talm_sim.cli.report.report_files import check_page_name, write_file
@@ -23,7 +23,7 @@ from talm_sim.store.stored_run import StoredRun, load_run
 from talm_sim.types.steps import Divergence
 
 
-@click.command()
+@click.command(epilog=exit_codes(0, 1, 2, 3, but="a gate is missed"))
 @click.argument("first", metavar="RUN", shell_complete=completer_for("side"))
 @click.argument("others", metavar="RUN...", nargs=-1, required=True, shell_complete=completer_for("side"))
 @run_dir_option

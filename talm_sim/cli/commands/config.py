@@ -9,13 +9,13 @@ from typing import Any
 import click
 
 from talm_sim.cli.parsing.field_options import fields_without_flags
-from talm_sim.cli.parsing.lazy import completer_for
+from talm_sim.cli.parsing.lazy import WholeGroup, completer_for
 from talm_sim.cli.parsing.options import ConfigCommand, collect
 from talm_sim.cli.parsing.shared_arguments import json_option, plugin_option, print_json, print_list
 from talm_sim.config import Traffic
 
 
-@click.group()
+@click.group(cls=WholeGroup)
 def command() -> None:
     """The options a run would use: show, list."""
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from talm_sim.cli.commands.training_rows import command as training_rows
+from talm_sim.cli.parsing.lazy import WholeGroup
 from talm_sim.cli.parsing.shared_arguments import command_line, plugin_option, run_argument, run_dir_option, warn_unclosed
 from talm_sim.cli.terminal.text import count, strip_control
 from talm_sim.errors import PrerequisiteError, line_to_copy
@@ -27,7 +28,7 @@ _PLUGINS = plugin_option(
 """Reads `--plugin` alone: a plugin may bring the very command whose option it is."""
 
 
-class _Exports(click.Group):
+class _Exports(WholeGroup):
     """The commands written here, and one for each exporter that a task brings."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

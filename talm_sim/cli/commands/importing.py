@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from talm_sim.cli.parsing.lazy import completer_for
+from talm_sim.cli.parsing.lazy import WholeGroup, completer_for
 from talm_sim.cli.parsing.shared_arguments import command_line, plugin_option, run_dir_option
 from talm_sim.cli.terminal.text import count, strip_control
 from talm_sim.config import RunConfig
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from talm_sim.exchange.traces.import_traces import ImportedTraces
 
 
-@click.group()
+@click.group(cls=WholeGroup)
 def command() -> None:
     """Import published results, or traces of an agent, as runs."""
 

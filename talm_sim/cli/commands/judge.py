@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from talm_sim.cli.parsing.field_options import ConfigOption
-from talm_sim.cli.parsing.lazy import completer_for
+from talm_sim.cli.parsing.lazy import completer_for, exit_codes
 from talm_sim.cli.parsing.options import ConfigCommand, collect
 from talm_sim.cli.parsing.shared_arguments import INTERRUPTED, command_line, one_run_argument, run_dir_option
 from talm_sim.config import Scope
@@ -51,15 +51,14 @@ def _people_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-@click.command(cls=ConfigCommand, scopes=_SCOPES, without=_WITHOUT, flags=("paired_run",), stored=True)
+@click.command(cls=ConfigCommand, scopes=_SCOPES, without=_WITHOUT, flags=("paired_run",), stored=True, epilog=exit_codes(0, 1, 2, 4, 130))
 @one_run_argument
 @run_dir_option
 @_people_options
-@click.pass_context
-def command(context: click.Context, /, run: str | None, run_dir: Path, **options: Any) -> int:
+def command(run: str | None, run_dir: Path, **options: Any) -> int:
     """Score a stored run again.
 
-    The episodes stay as they are. The judges given here are stored with the run, and its table uses them from now on.
+    Without RUN, it is the newest. Its episodes stay as they are. The judges given here are stored with it, and its table uses them from now on.
 
     With --judge person, people judge at the terminal, by a key per verdict: they see neither other verdicts nor the model's name or the
     group. Their verdicts are in a table of their own, and other judges do not change them.
@@ -75,12 +74,10 @@ def command(context: click.Context, /, run: str | None, run_dir: Path, **options
     if wanted:
         flag = "--json" if wanted[0] == "as_json" else f"--{wanted[0].replace('_', '-')}"
         raise click.UsageError(f"{flag} goes with --judge person.")
-    if run is None:
-        raise click.MissingParameter(ctx=context, param=next(one for one in context.command.params if one.name == "run"))
     return _judge(run, run_dir, options)
 
 
-def _judge(run: str, run_dir: Path, options: dict[str, Any]) -> int:
+def _judge(run: str | None, run_dir: Path, options: dict[str, Any]) -> int:
     from talm_sim.store.stored_run import load_run
 
     stored, scoring = load_run(run, run_dir), collect(options)
@@ -103,16 +100,16 @@ def _judge_by_people(run: str | None, run_dir: Path, given: dict[str, Any], *, p
     """Find the run, and do what is asked: take labels, write them, print how far people agree, or let a person judge."""
     from talm_sim.cli.person import blind_judging as session
     from talm_sim.store.people.ballot import choose_question
+    from talm_sim.store.stored_run import load_run
 
     alone = given["scenarios"] is not None or bool(given["task"])
-    if (run is None) is not alone:
-        flag = "--task" if given["scenarios"] is None else "--scenarios"
-        raise click.UsageError(f"RUN and {flag} exclude each other." if alone else "name a run, or --scenarios FILE.")
+    if run is not None and alone:
+        raise click.UsageError(f"RUN and {'--task' if given['scenarios'] is None else '--scenarios'} exclude each other.")
     if str(given["labels_out"]) == "-" and given["as_json"]:
         raise click.UsageError("--labels-out - and --json: both go to standard output; give one of them, or a file.")
     if given["settle"] and given["name"]:
         raise click.UsageError("--settle decides for all; leave out --name.")
-    stored = session.find_run(run, given["scenarios"], run_dir, given["task"])
+    stored = session.run_of_scenarios(given["scenarios"], run_dir, given["task"]) if alone else load_run(run, run_dir)
     question = choose_question(stored, given["question"])
     done = False
     if given["labels_in"] is not None:

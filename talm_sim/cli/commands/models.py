@@ -8,13 +8,14 @@ from typing import Any
 
 import click
 
+from talm_sim.cli.parsing.lazy import WholeGroup
 from talm_sim.cli.parsing.shared_arguments import json_option, plugin_option, print_json, print_list
 from talm_sim.cli.terminal.text import count
 from talm_sim.errors import line_to_copy
 from talm_sim.models.registry import ProviderStatus, list_providers
 
 
-@click.group()
+@click.group(cls=WholeGroup)
 def command() -> None:
     """The model providers and local models: list, get."""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.text import Text
 
-from talm_sim.cli.parsing.lazy import completer_for
+from talm_sim.cli.parsing.lazy import WholeGroup, completer_for
 from talm_sim.cli.parsing.shared_arguments import json_option, plugin_option, print_json, print_list
 from talm_sim.cli.terminal.console import print_page
 from talm_sim.cli.terminal.screen import wrap
@@ -31,7 +31,7 @@ _FAMILIES = {
 }
 
 
-@click.group()
+@click.group(cls=WholeGroup)
 def command() -> None:
     """The perturbations: list, show."""
 

@@ -26,7 +26,6 @@ from talm_sim.cli.terminal.text import count
 from talm_sim.comparison.by_model import model_table
 from talm_sim.comparison.by_tool import tool_table
 from talm_sim.runs.prices import Price
-from talm_sim.store.files.manifest import LATEST
 from talm_sim.store.stored_run import StoredRun, load_run
 
 By = Literal["model", "tool"]
@@ -92,7 +91,7 @@ def command(
     if page is not None:
         check_page_name(page)
     gating = Gating(gates, run_dir)
-    stored = [load_run(run, run_dir) for run in runs or (LATEST,)]
+    stored = [load_run(run, run_dir) for run in runs or (None,)]
     with reading_together(stored):
         for item in stored:
             if not item.closed:

@@ -6,10 +6,11 @@ from typing import Any
 
 import click
 
+from talm_sim.cli.parsing.lazy import exit_codes
 from talm_sim.cli.parsing.options import ConfigCommand, parse_config
 
 
-@click.command(cls=ConfigCommand)
+@click.command(cls=ConfigCommand, epilog=exit_codes())
 @click.option("--dry-run", is_flag=True, help="Print the request count and cost; run nothing.")
 def command(*, dry_run: bool, **options: Any) -> int:
     """Run episodes and print what they came to; without options it replays a recording, with no key."""

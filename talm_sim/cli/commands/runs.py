@@ -13,7 +13,7 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from talm_sim.cli.parsing.lazy import completer_for
+from talm_sim.cli.parsing.lazy import WholeGroup, completer_for
 from talm_sim.cli.parsing.shared_arguments import (
     command_line,
     confirm,
@@ -44,7 +44,7 @@ _RESULT = 22
 _UNITS = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
 
 
-@click.group()
+@click.group(cls=WholeGroup)
 def command() -> None:
     """The stored runs: list, delete, rename, merge."""
 

@@ -15,7 +15,7 @@ import click
 
 from talm_sim.cli.commands.translate import translate
 from talm_sim.cli.making.tool_trials import arguments_option, describe_sources, writing_option
-from talm_sim.cli.parsing.lazy import completer_for
+from talm_sim.cli.parsing.lazy import WholeGroup, completer_for
 from talm_sim.cli.parsing.option_errors import last_value_of, values_of
 from talm_sim.cli.parsing.options import OptionsCommand, parse_options
 from talm_sim.cli.parsing.shared_arguments import json_option, plugin_option, print_json, print_list, sources_option, trust_option
@@ -41,7 +41,7 @@ _task_option = click.option(
 )
 
 
-@click.group()
+@click.group(cls=WholeGroup)
 def command() -> None:
     """The scenarios: list, show, schema, stats, init, check, generate, translate, review."""
 

@@ -18,6 +18,7 @@ from talm_sim.cli.terminal.console import print_page, stdout
 from talm_sim.cli.terminal.text import one_line, strip_control
 from talm_sim.errors import PrerequisiteError
 from talm_sim.judges.person import PEOPLE, person_of
+from talm_sim.store.files.manifest import LATEST
 from talm_sim.store.stored_run import StoredRun, load_run
 from talm_sim.types import Verdict
 
@@ -27,7 +28,7 @@ _WORDS = {True: "pass", False: "fail", None: "-"}
 
 
 @click.command()
-@click.argument("episode", metavar="RUN[:EPISODE]", shell_complete=completer_for("episode"))
+@click.argument("episode", metavar="[RUN[:EPISODE]]", default=LATEST, shell_complete=completer_for("episode"))
 @run_dir_option
 @plugin_option
 @json_option
@@ -37,9 +38,9 @@ def command(episode: str, run_dir: Path, as_json: bool, full: bool, no_pager: bo
     """Print one episode as a transcript.
 
     It shows the query, what was missing, the awareness questions and answers, the prompt, every turn with its tool calls and questions,
-    the perturbations, the final answer and the verdicts. With RUN alone, the run's episodes are listed, waiting ones last: how each ended,
-    its calls, how many of them failed, the faults that fired, and its verdicts. Identical turns and calls are printed once unless --full
-    is given. At a terminal, what is longer than the screen is shown by the program that PAGER names.
+    the perturbations, the final answer and the verdicts. With RUN alone, the run's episodes are listed; without RUN, those of the newest.
+    The list says how each ended, its calls, how many of them failed, the faults that fired, and its verdicts; waiting episodes are last.
+    Identical turns and calls are printed once unless --full is given. What is longer than the terminal is shown by PAGER's program.
     """
     stored, episode_id = _find(episode, run_dir)
     with stored.at_once():

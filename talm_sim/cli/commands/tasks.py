@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from talm_sim.cli.parsing.field_options import option_of
-from talm_sim.cli.parsing.lazy import completer_for
+from talm_sim.cli.parsing.lazy import WholeGroup, completer_for
 from talm_sim.cli.parsing.shared_arguments import json_option, plugin_option, print_json, print_list
 from talm_sim.cli.terminal.text import count, strip_control
 from talm_sim.config import has_flag, scope_of
@@ -18,7 +18,7 @@ from talm_sim.models.control_names import ABOUT
 from talm_sim.tasks.registry import TASKS, find_task, list_tasks
 
 
-@click.group()
+@click.group(cls=WholeGroup)
 def command() -> None:
     """The tasks: list, show."""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from talm_sim.cli.making.tool_trials import arguments_option, describe_sources, try_all, writing_option
-from talm_sim.cli.parsing.lazy import completer_for
+from talm_sim.cli.parsing.lazy import WholeGroup, completer_for
 from talm_sim.cli.parsing.options import OptionsCommand, parse_options
 from talm_sim.cli.parsing.shared_arguments import json_option, plugin_option, print_json, print_list, sources_option, trust_option
 from talm_sim.cli.terminal.text import count, one_line
@@ -25,7 +25,7 @@ _BROADEST = 30
 """Maximum width of a name: foreign names may have 64 characters, and the columns beside them need room."""
 
 
-@click.group()
+@click.group(cls=WholeGroup)
 def command() -> None:
     """The tools: list, show, check, build, licences, serve."""
 

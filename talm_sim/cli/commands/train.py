@@ -122,13 +122,13 @@ def _progress(note: str) -> Iterator[Callable[[Step], None]]:
     """Show a bar with the time left on a terminal, otherwise a line now and then; before either, a note."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    from talm_sim.cli.terminal.console import stderr
+    from talm_sim.cli.terminal.console import say, stderr
 
     console = stderr()
 
     def begin() -> None:
         if note:
-            console.print(note, soft_wrap=not console.is_terminal)
+            say(console, note)
 
     if console.is_terminal:
         columns = (TextColumn("steps"), BarColumn(bar_width=None), MofNCompleteColumn(), TextColumn("{task.description}"), TimeElapsedColumn())

@@ -7,11 +7,13 @@ from pathlib import Path
 import click
 
 from talm_sim.cli.making.tool_trials import arguments_option, writing_option
-from talm_sim.cli.parsing.lazy import completer_for
+from talm_sim.cli.parsing.lazy import completer_for, exit_codes
 from talm_sim.cli.parsing.shared_arguments import plugin_option, run_dir_option, sources_option, trust_option
 
+_BAD = "something was guessed, made up or passed on, or the agent crashed"
 
-@click.command()
+
+@click.command(epilog=exit_codes(0, 1, 2, 130, but=_BAD))
 @click.option("--agent", metavar="MODULE:OBJECT", default="", help="Your agent; by default, two example scripts are tried.")
 @sources_option
 @trust_option

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import select
 import sys
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -13,7 +17,6 @@ from talm_sim.cli.parsing.shared_arguments import plugin_option, run_dir_option,
 from talm_sim.cli.terminal.text import strip_control
 from talm_sim.config import check_person
 from talm_sim.errors import PrerequisiteError
-from talm_sim.store.files.manifest import LATEST
 from talm_sim.store.stored_run import load_run
 
 
@@ -37,7 +40,7 @@ def command(runs: tuple[str, ...], run_dir: Path, port: int, name: str, no_brows
     The page is that of `report --html`, with every transcript. While a run goes on, finished episodes appear by themselves. On the page you
     can write comments on episodes: they are kept in the run and exported with it, and count in no rate. Without RUN, the newest run is shown.
 
-    Ctrl-C ends it. Only this machine can reach the page, and only with the link, which works once.
+    Ctrl-C ends it. Only this machine can reach the page, and only with the link, which works once; Enter prints a new one.
     """
     from talm_sim.cli.view.app import (
         Guard,
@@ -50,7 +53,7 @@ def command(runs: tuple[str, ...], run_dir: Path, port: int, name: str, no_brows
         check_person(name)
     except ValueError as err:
         raise PrerequisiteError(f"--name: {err}.") from None
-    stored = [load_run(run, run_dir) for run in runs or (LATEST,)]
+    stored = [load_run(run, run_dir) for run in runs or (None,)]
     for one in stored:
         if not one.closed:
             warn_unclosed(one.path, imported=one.imported)
@@ -64,7 +67,9 @@ def command(runs: tuple[str, ...], run_dir: Path, port: int, name: str, no_brows
 
     def ready(address: str) -> None:
         click.echo(guards[0].new_link())
-        click.echo(f"the page of {', '.join(strip_control(one.id) for one in stored)}; the link works once; stop with Ctrl-C", err=True)
+        names = ", ".join(strip_control(one.id) for one in stored)
+        click.echo(f"Showing {names}. The link works once; Enter prints another, Ctrl-C ends.", err=True)
+        threading.Thread(target=_print_links, args=(guards[0].new_link,), daemon=True).start()
         if not no_browser and _has_screen():
             _open_browser(guards[0].new_link())
 
@@ -72,6 +77,18 @@ def command(runs: tuple[str, ...], run_dir: Path, port: int, name: str, no_brows
         serve_app(make, port, on_ready=ready)
     except KeyboardInterrupt:
         click.echo("stopped", err=True)
+
+
+def _print_links(new_link: Callable[[], str]) -> None:
+    """Print a link for each line that is typed here; a process in the background would be stopped for reading it."""
+    while sys.stdin is not None and sys.stdin.isatty():
+        ready = select.select([0], [], [])[0]
+        if os.tcgetpgrp(0) != os.getpgrp():
+            time.sleep(1)
+        elif ready and os.read(0, 1024):
+            click.echo(new_link())
+        else:
+            return
 
 
 def _has_screen() -> bool:
@@ -82,7 +99,6 @@ def _has_screen() -> bool:
 
 
 def _open_browser(link: str) -> None:
-    import threading
     import webbrowser
 
     # In a thread: a browser in the terminal returns when it is closed.

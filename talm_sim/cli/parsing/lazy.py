@@ -35,6 +35,32 @@ prices_option: Callable[..., Any] = click.option(
 """Read prices of models before anything is done, so that a mistake in the file costs no run."""
 
 
+_EXIT_CODES = {
+    0: "done",
+    1: "a failed episode, a missed gate or a finding",
+    2: "something to fix first",
+    3: "not comparable",
+    4: "budget spent",
+    130: "interrupted",
+}
+
+
+def exit_codes(*codes: int, but: str = "") -> str:
+    """Return the line of a help page about these exit codes, or about all; `but` is what 1 means there."""
+    meant = _EXIT_CODES | ({1: but} if but else {})
+    return f"Exit codes: {'; '.join(f'{code} {meant[code]}' for code in codes or meant)}."
+
+
+class WholeGroup(click.Group):
+    """A group whose help page has the first sentence of each command, and cuts none."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write one definition list."""
+        commands = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.get_short_help_str(10_000)) for name, command in commands if command])
+
+
 class LazyGroup(click.Group):
     """A group with its commands in titled sections.
 
@@ -59,13 +85,6 @@ class LazyGroup(click.Group):
         command = getattr(importlib.import_module(module), attribute)
         assert isinstance(command, click.Command)
         return command
-
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        """Resolve as Click does, with a hint for a misspelt name."""
-        try:
-            return super().resolve_command(ctx, args)
-        except click.NoSuchCommand as err:
-            raise click.NoSuchCommand(err.command_name, possibilities=self._entries, ctx=ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write one definition list per section; the column of names is equally wide in all of them."""

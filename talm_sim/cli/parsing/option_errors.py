@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Collection, Iterator
+from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import click
 
 from talm_sim.common.toml_files import read_toml
 from talm_sim.config import ENV_PREFIX, REMOVED, RunConfig, Scope, scope_of
-from talm_sim.errors import PrerequisiteError, line_to_copy
+from talm_sim.errors import PrerequisiteError, did_you_mean, line_to_copy
 
 
 def task_of(args: list[str], *, stored: bool) -> Any:
@@ -53,6 +54,25 @@ def values_of(flag: str, args: list[str]) -> list[str]:
     """Return all values a command line gives an option, before it is parsed."""
     spaced = [after for word, after in pairwise(args) if word == flag]
     return [*spaced, *(word.removeprefix(f"{flag}=") for word in args if word.startswith(f"{flag}="))]
+
+
+def usage_message(err: click.ClickException) -> str:
+    """Return what the user reads of an error that Click raises: with the name that was meant, or the words to write."""
+    message = err.format_message()
+    ctx = err.ctx if isinstance(err, click.UsageError) else None
+    if isinstance(err, click.NoSuchOption) and err.possibilities:
+        return f"No such option '{err.option_name}'. Did you mean '{get_close_matches(err.option_name, err.possibilities, 1, 0)[0]}'?"
+    if ctx is None:
+        return message
+    if isinstance(err, click.NoSuchCommand) and isinstance(ctx.command, click.Group):
+        return f"No such command '{err.command_name}'.{did_you_mean(err.command_name, ctx.command.list_commands(ctx))}"
+    if isinstance(err, click.MissingParameter) and isinstance(err.param, click.Option):
+        return f"{message.partition('.')[0]}; add {(err.param.get_help_record(ctx) or err.param.opts)[0]}"
+    if isinstance(err, click.MissingParameter) or message.startswith("Got unexpected extra"):
+        file = any("--scenarios" in one.opts for one in ctx.command.params) and message.endswith(".jsonl)")
+        usage = "--scenarios FILE" if file else " ".join(ctx.command.collect_usage_pieces(ctx))
+        return f"{message.rstrip('.')}; write: {ctx.command_path} {usage}"
+    return message
 
 
 def explain_extra_words(words: list[str], task: Any) -> str:

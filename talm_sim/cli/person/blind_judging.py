@@ -16,13 +16,13 @@ from talm_sim.cli.person.by_key import Keyboard, Step, go_through
 from talm_sim.cli.person.label_files import labels_csv, read_labels
 from talm_sim.cli.person.question_page import FittedPage
 from talm_sim.cli.report.report_files import write_file
-from talm_sim.cli.terminal.console import stderr
+from talm_sim.cli.terminal.console import say, stderr
 from talm_sim.cli.terminal.text import clip, count, one_line, strip_control
 from talm_sim.errors import PrerequisiteError, line_to_copy
 from talm_sim.store.people.alone import find_alone
 from talm_sim.store.people.ballot import Ballot, GivenElsewhereError, choose_question, find_people, open_ballot, sample_of, shown_digests
 from talm_sim.store.people.people_agreement import agreements
-from talm_sim.store.stored_run import StoredRun, load_run
+from talm_sim.store.stored_run import StoredRun
 from talm_sim.tasks import PersonQuestion
 from talm_sim.types import Verdict
 
@@ -100,7 +100,7 @@ class _Sitting:
 
     def say(self, text: str) -> None:
         """Print a line."""
-        self._console.print(Text(text, style="dim"), soft_wrap=True)
+        say(self._console, text, "dim")
 
     def _page(self, item: str) -> FittedPage:
         ballot = self._ballot
@@ -120,10 +120,8 @@ def shown_text(text: str) -> str:
     return text if left <= 0 else f"{clip(text, _MOST)}\n({count(left, 'more character')})"
 
 
-def find_run(run: str | None, scenarios: Path | None, run_dir: Path, task: str) -> StoredRun:
-    """Return the run that people judge, or that of scenarios which nothing was played on."""
-    if run is not None:
-        return load_run(run, run_dir)
+def run_of_scenarios(scenarios: Path | None, run_dir: Path, task: str) -> StoredRun:
+    """Return the run of scenarios which nothing was played on."""
     stored = find_alone(scenarios, run_dir, task=task, command=command_line())
     click.echo(f"run of these scenarios alone: {strip_control(str(stored.path))}", err=True)
     return stored

@@ -6,19 +6,20 @@ import asyncio
 from dataclasses import replace
 
 from rich.console import Console
-from rich.text import Text
 
 from talm_sim.agent.humans import DONT_KNOW, WONT_SAY
 from talm_sim.cli.person.question_page import Page
 from talm_sim.cli.person.replies import CLOSED, LATER, SLASH, UNDO, Reply, Said, is_command, read_words
 from talm_sim.cli.person.typed_decisions import decide
 from talm_sim.cli.person.typed_lines import LineSource
+from talm_sim.cli.terminal.console import say
 from talm_sim.cli.terminal.text import one_line
 
 _YES, _NO = ("y", "yes"), ("n", "no", "")
 _HELP = f"""\
   Type what the user would answer, from what you know, and press Enter.
-  Then mark the question: 1 it was appropriate to ask it, 0 it was not, Enter: no mark
+  Then mark the question: 1 it was right to ask, 0 it was not, Enter: no mark;
+  u   returns to your answer, to type it again
   Enter   alone: you don't know (asked once more before it counts)
   /skip   you would rather not say
   /later  ask again at the end; after that the question stays open
@@ -53,25 +54,30 @@ async def _ask_question(console: Console, lines: LineSource, page: Page, *, undo
             return CLOSED
         match words.lower():
             case "":
-                return await _mark(console, lines, Reply(DONT_KNOW, "idk"))
+                reply = Reply(DONT_KNOW, "idk")
             case "/skip":
-                return await _mark(console, lines, Reply(WONT_SAY, "skip"))
+                reply = Reply(WONT_SAY, "skip")
             case "/later":
                 return LATER
             case "/undo":
                 return UNDO
             case "/more":
                 page.show_more()
+                continue
             case "/help":
-                console.print(_HELP, soft_wrap=True)
+                say(console, _HELP)
+                continue
             case command if is_command(command):
                 console.print(f"No command '{one_line(words, 40)}'; /help lists them. {SLASH}", style="yellow")
+                continue
             case _:
-                text = words.removeprefix("/")
-                misfit = page.question.stands_in.explain_misfit(text) if page.question.stands_in is not None else ""
-                if not misfit:
-                    return await _mark(console, lines, Reply(text))
-                console.print(Text(f"{one_line(misfit, 400)}; correct it, or answer in words.", style="yellow"), soft_wrap=True)
+                reply = Reply(words.removeprefix("/"))
+                misfit = page.question.stands_in.explain_misfit(reply.text) if page.question.stands_in is not None else ""
+                if misfit:
+                    say(console, f"{one_line(misfit, 400)}; correct it, or answer in words.", "yellow")
+                    continue
+        if marked := await _mark(console, lines, reply):
+            return marked
 
 
 async def _answer(console: Console, lines: LineSource, commands: str) -> str | None:
@@ -86,17 +92,19 @@ async def _answer(console: Console, lines: LineSource, commands: str) -> str | N
             return "" if words in _YES else words
 
 
-async def _mark(console: Console, lines: LineSource, reply: Reply) -> Reply:
-    """Ask whether the question was appropriate. The answer is given by then: who leaves at this place leaves it without a mark."""
+async def _mark(console: Console, lines: LineSource, reply: Reply) -> Reply | None:
+    """Ask whether the question was appropriate; None to answer anew. Who leaves at this place leaves the answer without a mark."""
     if not lines.interactive:
         return reply
-    console.print("Was it appropriate to ask this? 1: yes, 0: no, Enter alone: no mark", style="dim")
+    console.print("Was it appropriate to ask this? 1 yes, 0 no, Enter no mark, u change the answer", style="dim")
     lines.clear()
     try:
-        while (words := await read_words(lines, "mark> ", remember=False, keys="10")) not in {"1", "0", "", None}:
-            console.print("Type 1 or 0, or Enter alone.", style="yellow")
+        while (words := await read_words(lines, "mark> ", remember=False, keys="10u")) not in {"1", "0", "u", "", None}:
+            console.print("Type 1, 0 or u, or Enter alone.", style="yellow")
     except asyncio.CancelledError:
         return reply
+    if words == "u":
+        return None
     return replace(reply, appropriate=words == "1") if words else reply
 
 

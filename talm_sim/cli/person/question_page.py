@@ -154,22 +154,23 @@ class Page(FittedPage):
         title = f"{question.kind.capitalize()} {number} of {of}"
         if question.knows is not None:  # the names of episode and group say what is missing
             title += f", {one_line(question.episode_id)} ({one_line(question.group)})"
-        parts = [(_ASKED if name.startswith(_ASKED) else name, name, content) for name, content in _parts(question, plain)]
+        parts = [(ASKED if name.startswith(ASKED) else name, name, content) for name, content in _parts(question, plain)]
         matters = [name for known in _MATTERS for kind, name, _ in parts if kind == known]
         shown = [(name, content) for _, name, content in parts]
         super().__init__(console, title, shown, matters=matters, last=(_SO_FAR,), more="/more", plain=plain)
 
 
-_REQUEST, _KNOWN, _SO_FAR, _SAID, _ASKED = "The user asked", "You know", "The agent so far", "It writes to you", "It asks you"
-_CALL, _ABOUT_CALL, _FIELDS, _STANDS_IN = "It wants to call", "About the call", "The form", "You stand in for"
-_MATTERS = (_KNOWN, _ASKED, _CALL, _FIELDS, _STANDS_IN, _REQUEST, _SAID, _ABOUT_CALL, _SO_FAR)
+REQUEST, KNOWN, ASKED, CALL = "You are the user. You asked", "You know", "The agent asks you", "The agent wants to call"
+ABOUT_CALL, FIELDS, STANDS_IN = "About the call", "The form", "You stand in for"
+_SO_FAR, _SAID = "The agent so far", "The agent writes to you"
+_MATTERS = (KNOWN, ASKED, CALL, FIELDS, STANDS_IN, REQUEST, _SAID, ABOUT_CALL, _SO_FAR)
 
 
 def _parts(question: Question, plain: bool) -> Iterator[tuple[str, list[RenderableType]]]:
     """Return what a person needs to answer: the user's request, what the user knows, what the agent has done, what it asks."""
-    yield _REQUEST, [Text(strip_control(question.query).strip())]
+    yield REQUEST, [Text(strip_control(question.query).strip())]
     if question.knows is not None:
-        yield _KNOWN, [Text(strip_control(question.knows).strip() or NOTHING_MORE, style="green")]
+        yield KNOWN, [Text(strip_control(question.knows).strip() or NOTHING_MORE, style="green")]
     done = [line for item in question.progress if "type" in item for line in _event(_EVENT.validate_python(item), plain)]
     if done:
         yield _SO_FAR, done
@@ -181,23 +182,23 @@ def _parts(question: Question, plain: bool) -> Iterator[tuple[str, list[Renderab
     elif isinstance(question.request, Form):
         yield from _parts_of_form(question.request)
     else:
-        yield _ASKED, [Text(strip_control(question.question).strip() or "(an empty question)", style="magenta")]
+        yield ASKED, [Text(strip_control(question.question).strip() or "(an empty question)", style="magenta")]
         if question.stands_in is not None:
-            yield _STANDS_IN, [Text(line) for line in stand_in_lines(question.stands_in)]
+            yield STANDS_IN, [Text(line) for line in stand_in_lines(question.stands_in)]
 
 
 def _parts_of_call(call: Approval) -> Iterator[tuple[str, list[RenderableType]]]:
     arguments = [Text.assemble(f"  {one_line(name)} = ", (as_json(value), "magenta")) for name, value in call.arguments.items()]
     notice = [Text(_MAY_HAVE_RUN, style="yellow")] if call.may_have_run else []
-    yield _CALL, [Text(one_line(call.name), style="bold magenta"), *(arguments or [Text("  without arguments")]), *notice]
+    yield CALL, [Text(one_line(call.name), style="bold magenta"), *(arguments or [Text("  without arguments")]), *notice]
     if call.description.strip():
-        yield _ABOUT_CALL, [Text(strip_control(call.description).strip())]
+        yield ABOUT_CALL, [Text(strip_control(call.description).strip())]
 
 
 def _parts_of_form(form: Form) -> Iterator[tuple[str, list[RenderableType]]]:
-    by = f"It asks you (from {one_line(form.source, 60)})" if form.source else _ASKED
+    by = f"{ASKED} (from {one_line(form.source, 60)})" if form.source else ASKED
     yield by, [Text(strip_control(form.message).strip() or "(no message)", style="magenta")]
-    yield _FIELDS, [Text(describe_field(field)) for field in form_fields(form)] or [Text("without fields: you accept or decline")]
+    yield FIELDS, [Text(describe_field(field)) for field in form_fields(form)] or [Text("without fields: you accept or decline")]
 
 
 def stand_in_lines(tool: StandIn) -> list[str]:

@@ -17,11 +17,13 @@ from typing import Literal
 
 from rich.console import Console
 
+from talm_sim.cli.person.on_screen import Claims
 from talm_sim.cli.person.prompt import ask
 from talm_sim.cli.person.question_page import Page
 from talm_sim.cli.person.replies import CLOSED, LATER, UNDO, Reply, Said
 from talm_sim.cli.person.typed_lines import LineSource, open_lines
 from talm_sim.cli.progress.display import Display
+from talm_sim.cli.terminal.console import say
 from talm_sim.cli.terminal.text import count_each, one_line
 from talm_sim.store.desk import AnswerStatus, Desk
 from talm_sim.store.questions import HELD_SECONDS, FiledAnswer, Key, Question, next_open_question, number_unanswered
@@ -43,7 +45,6 @@ class Sitting:
         responder: Who answers, as the transcript will name them.
         name: What the person calls themselves; empty if they gave no name.
         episode: The only episode whose questions are put; empty for all.
-        last_first: Whether the question that was asked last is put first.
         blind: Whether to hide what the user knows.
         plain: Whether to show pages without frames and signs.
         still: Keeps the rest of the screen still while a question is on it.
@@ -58,7 +59,6 @@ class Sitting:
         *,
         name: str = "",
         episode: str = "",
-        last_first: bool = False,
         blind: bool = False,
         plain: bool = False,
         still: Callable[[], AbstractContextManager[None]] = nullcontext,
@@ -71,7 +71,6 @@ class Sitting:
         self._responder = responder
         self._name = name
         self._episode = episode
-        self._last_first = last_first
         self._blind = blind
         self._plain = plain
         self._still = still
@@ -82,10 +81,12 @@ class Sitting:
         self._taken_back: Key | None = None
         self._held_until = 0.0
         self._went_away = False
+        self._claims = Claims(desk.path)
 
     def close(self) -> None:
         """Release the last answer; lines typed after a question went away do not reach the shell."""
         self._desk.release()
+        self._claims.close()
         if self._went_away and _in_front():
             self._lines.clear()
 
@@ -118,8 +119,7 @@ class Sitting:
             said, unsent = await self._ask_person(question)
             self._went_away = said == _ELSEWHERE
             if isinstance(said, Reply):
-                if self._file(question, said):
-                    await self._offer_withdrawal()
+                self._file(question, said)
             elif said == LATER:
                 self._put_off.add(question.key)
                 self._print(
@@ -146,10 +146,12 @@ class Sitting:
     def _next_question(self) -> Question | None:
         key, self._taken_back = self._taken_back, None
         again = None if key is None else self._desk.question(key)
-        return again or self._first_question_except(self._put_off)
+        if again is not None:
+            self._claims.take(again.key)
+        return again or self._first_question_except(self._put_off, self._claims.take)
 
-    def _first_question_except(self, put_off: set[Key]) -> Question | None:
-        return next_open_question(self._desk.reading, put_off, self._episode, last_first=self._last_first)
+    def _first_question_except(self, put_off: set[Key], take: Callable[[Key], bool] = lambda _: True) -> Question | None:
+        return next_open_question(self._desk.reading, put_off, self._episode, take=take)
 
     async def _ask_person(self, question: Question) -> tuple[Said | Literal["elsewhere"], Reply | None]:
         """Return what the person says; `elsewhere` if the question is closed while they think, with what was about to be filed."""
@@ -199,19 +201,17 @@ class Sitting:
         if typed:
             self._print(f"not sent: {one_line(typed, 2_000)}{' (the Up key calls it back)' if self._lines.edited else ''}")
 
-    def _file(self, question: Question, reply: Reply) -> bool:
-        """Save an answer; return whether it is held although no question follows."""
+    def _file(self, question: Question, reply: Reply) -> None:
+        """Save an answer; it is held if another question follows."""
         self._put_off.discard(question.key)
-        # While the next question is on the screen, the person may still notice a mistake. From a pipe, nothing is taken back.
+        # While the next question is on the screen, the person may still notice a mistake.
         follows = self._first_question_except(self._put_off | {question.key}) is not None
-        last = not follows and not self._asks_again_later() and self._lines.interactive
-        held = follows or last
         status = self._desk.answer(
             question.key,
             reply.text,
             declined=reply.declined,
             responder=self._responder,
-            held=held,
+            held=follows,
             appropriate=reply.appropriate,
             decision=reply.decision,
             name=self._name,
@@ -219,54 +219,24 @@ class Sitting:
         )
         if status is AnswerStatus.GONE:
             self._print("not saved: this question is no longer open")
-            return False
+            return
         if status is AnswerStatus.TAKEN:
             given = self._desk.answer_to(question.key)
             self._print(f"not saved: somebody else answered first{f'{_by(given)}: {_shown(given)}' if given else ''}")
-            return False
+            return
         self.given[question.kind] += 1
         self._replies.append((question, reply))
         self._held_until = time.monotonic() + HELD_SECONDS
-        last = last and status is AnswerStatus.DELIVERED
-        self._print(f"saved: {reply.shown}{self._withdrawal_hint(status, follows=follows, last=last)}")
-        if not (follows or last):
-            self._desk.release()
-        return last
+        self._print(f"saved: {reply.shown}{self._withdrawal_hint(status, follows=follows)}")
 
     def _asks_again_later(self) -> bool:
         """Return whether a postponed question is asked once more."""
         return any(self._desk.is_open(key) for key in self._put_off - self._asked_again)
 
-    async def _offer_withdrawal(self) -> None:
-        """After the last question, for now: let the person take the answer back, until Enter, the next question or a moment later."""
-        reading = asyncio.create_task(self._lines.read("> ", remember=False))
-        try:
-            while not (await asyncio.wait({reading}, timeout=_LOOK_SECONDS))[0]:
-                if self._first_question_except(self._put_off) is not None:
-                    break
-                if time.monotonic() > self._held_until:
-                    self._desk.release()
-                    break
-            else:
-                words = (reading.result() or "").strip()
-                if words.lower() == "/undo":
-                    self._undo()
-                    return
-                if words:
-                    self._print("there are no open questions now; what you typed was not used")
-                self._desk.release()
-                return
-        finally:
-            reading.cancel()
-            await asyncio.gather(reading, return_exceptions=True)
-        await self._keep_half_typed()
-
-    def _withdrawal_hint(self, status: AnswerStatus, *, follows: bool, last: bool) -> str:
-        """Return until when the last answer can be taken back; empty if nobody could type it."""
+    def _withdrawal_hint(self, status: AnswerStatus, *, follows: bool) -> str:
+        """Return until when the answer can be taken back; empty if nobody could type it."""
         if status is AnswerStatus.SAVED:
             return " (/undo takes it back until the run is resumed)" if follows or self._asks_again_later() else ""
-        if last:
-            return f" (/undo takes it back, for {HELD_SECONDS:.0f} s; Enter continues now)"
         return f" (/undo takes it back, for {HELD_SECONDS:.0f} s)" if follows else ""
 
     def _undo(self) -> None:
@@ -282,7 +252,7 @@ class Sitting:
             self._print(f"too late to take back '{reply.shown}': its episode has already continued")
 
     def _print(self, text: str) -> None:
-        self._console.print(text, style="dim", soft_wrap=True)
+        say(self._console, text, "dim")
 
 
 def _shown(given: FiledAnswer) -> str:

@@ -13,6 +13,7 @@ from talm_sim.agent.decide import explain_misfit
 from talm_sim.cli.person.question_page import Page, describe_field
 from talm_sim.cli.person.replies import CLOSED, LATER, SLASH, UNDO, Reply, Said, is_command, read_words
 from talm_sim.cli.person.typed_lines import LineSource
+from talm_sim.cli.terminal.console import say
 from talm_sim.cli.terminal.text import as_json, count, one_line, strip_control
 from talm_sim.errors import PrerequisiteError
 from talm_sim.store.forms import FormField, actions_of, form_fields, parse_object
@@ -32,16 +33,16 @@ _MEANINGS: Final[Mapping[Action, str]] = {
     "approve": "approve",
     "edit": "edit",
     "reject": "reject",
-    "respond": "answer in its place",
+    "respond": "send your own result instead",
     "accept": "accept",
     "decline": "decline",
     "cancel": "cancel",
 }
 _HELP: Final[Mapping[Action, str]] = {
     "approve": "the call runs as it is",
-    "edit": "change its arguments one by one, then it runs; or all of them at once: e {JSON}",
-    "reject": "the call does not run; r WHY also gives the reason, which the agent reads",
-    "respond": "the call does not run, and the agent reads what you say in place of its result: s TEXT",
+    "edit": "change its arguments one by one, or all at once: e {JSON}",
+    "reject": "the call does not run; r WHY gives the agent the reason",
+    "respond": "s TEXT; the call does not run",
     "accept": "fill in the fields one by one; or all of them at once: a {JSON}",
     "decline": "you do not want to give this",
     "cancel": "you give no decision, as if you closed the form",
@@ -80,7 +81,7 @@ async def decide(console: Console, lines: LineSource, page: Page, request: Perso
                 page.show_more()
                 continue
             case "/help":
-                console.print("\n".join(_help(request)), soft_wrap=True)
+                say(console, "\n".join(_help(request)))
                 continue
         decision = await _DecisionReader(console, lines, request).read(words or "")
         if decision == CLOSED:
@@ -174,7 +175,7 @@ class _DecisionReader:
             how = "Ctrl-U clears a line" if self._lines.edited else "Enter alone takes what is in brackets"
             self._console.print(f"One field after the other. {how}; /back leaves them.", style="dim")
         for field in fields:
-            self._console.print(describe_field(field, default=False), soft_wrap=True)
+            say(self._console, describe_field(field, default=False))
             value = await self._field(field)
             if value is CLOSED or value is _BACK:
                 return CLOSED if value is CLOSED else None
@@ -212,7 +213,7 @@ class _DecisionReader:
                 begun = words if self._lines.edited else "" if long else kept
 
     def _say(self, text: str) -> None:
-        self._console.print(strip_control(text), style="yellow", soft_wrap=True)
+        say(self._console, strip_control(text), "yellow")
 
 
 def _unescaped(words: str) -> str:

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from rich.console import Console, RenderableType
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
 from rich.text import Text
 
 from talm_sim.cli.progress.budget_lines import describe_reached, describe_spent
@@ -214,6 +214,28 @@ class _Bars(Progress):
                 yield Text(line, style="dim", no_wrap=True, overflow="ellipsis")
 
 
+class _Times(ProgressColumn):
+    """The time since the start, and the time left if it can be told: `3 s, about 40 s left`."""
+
+    def render(self, task: Task) -> Text:
+        """Return the text for one bar."""
+        spent = _short_time(task.finished_time if task.finished else task.elapsed or 0)
+        left = "" if task.finished or task.time_remaining is None else f", about {_short_time(task.time_remaining)} left"
+        return Text(spent + left, no_wrap=True)
+
+
+def _short_time(seconds: float | None) -> str:
+    """Return a time in few letters.
+
+    >>> _short_time(3.2), _short_time(75), _short_time(7380)
+    ('3 s', '1 min 15 s', '2 h 3 min')
+    """
+    whole = int(seconds or 0)
+    if whole < 60:
+        return f"{whole} s"
+    return f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
 class FullDisplay(Display):
     """A progress bar with the time left, and below it the outcomes of episodes so far, tokens and retries."""
 
@@ -293,8 +315,8 @@ class FullDisplay(Display):
 
 
 def _make_bars(console: Console, tally: Tally) -> _Bars:
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=None), MofNCompleteColumn(), TimeElapsedColumn())
-    bars = _Bars(*columns, TextColumn("left"), TimeRemainingColumn(), console=console, transient=True)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=None), MofNCompleteColumn(), _Times())
+    bars = _Bars(*columns, console=console, transient=True)
     bars.ask = tally.requests
     return bars
 

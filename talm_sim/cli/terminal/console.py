@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import click
 from rich.console import Console, RenderableType
+from rich.text import Text
 
 _PLAIN_WIDTH = 80
 """Columns of a table written to a file or pipe."""
@@ -23,6 +24,11 @@ def stdout() -> Console:
 def stderr() -> Console:
     """Return the console for talk: progress, hints, questions."""
     return _console(stderr=True)
+
+
+def say(console: Console, text: str, style: str = "") -> None:
+    """Print words for a person: at a terminal, no word is broken; elsewhere, a line stays one."""
+    console.print(Text(text, style=style), soft_wrap=not console.is_terminal)
 
 
 def print_page(page: RenderableType, *, paged: bool = False) -> None:

@@ -1,8 +1,8 @@
 """The application that serves the page of stored runs: the page, the data that its script asks for, and comments by readers.
 
-Only the browser that was given its link may ask. A link has a token that is good for one visit; the visit exchanges it for a cookie. A page
-elsewhere that knows the port can send requests here, or give its own name this address. So the host is checked, and so is where a request
-comes from.
+Only the page that was opened by its link may ask. A link has a token that is good for one visit; the page of that visit keeps a key in memory,
+and sends it as a header. A cookie would go to every server on this machine, as cookies do not know ports. A page elsewhere that knows the port
+can send requests here, or give its own name this address. So the host is checked, and so is where a request comes from.
 """
 
 from __future__ import annotations
@@ -41,9 +41,8 @@ _HEADERS: Final = {
 """Headers of every response: nothing is cached, framed, read by another origin or guessed to be of another type."""
 _POLICY: Final = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 """What a response without a policy of its own may do: nothing."""
-# From here on, the browser's own page asks: a cookie that only the same site sends would be missing after a redirect from elsewhere.
-_WELCOME: Final = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url=/"><title>talm-sim</title>'
-_NO_LINK: Final = "This page needs a link that talm-sim prints, and each link works once. Start `talm-sim view` again for a new one.\n"
+_KEY_HEADER: Final = "talm-sim-key"
+_NO_LINK: Final = "This page needs a link that talm-sim prints, and each link works once. Press Enter at `talm-sim view` for a new one.\n"
 
 
 class _Written(BaseModel):
@@ -65,9 +64,10 @@ def make_app(runs: WatchedRuns, name: str = "") -> Starlette:
         name: What the reader calls themselves, until they say something else on the page.
     """
 
-    def page(_: Request) -> Response:
+    def page(request: Request) -> Response:
         nonce, state = secrets.token_urlsafe(16), runs.state()
-        live = {"version": state.version, "indexVersion": state.index_version, "runs": state.runs, "comments": state.comments, "name": name}
+        live = {"version": state.version, "indexVersion": state.index_version, "runs": state.runs, "comments": state.comments}
+        live |= {"name": name, "key": request.state.key}
         text = render_page({**state.index, "live": live}, None, nonce=nonce, live=True)
         policy = f"script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; img-src data:"
         closed = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -118,7 +118,7 @@ def _json(value: Any, status: int = 200) -> Response:
 
 
 class Guard:
-    """Lets requests through to an application that come from a browser with a link.
+    """Lets requests through to an application that come with a link, or from the page that a link opened.
 
     Args:
         app: The application.
@@ -130,9 +130,7 @@ class Guard:
         port = urlsplit(address).port
         self._address = address
         self._hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
-        # Cookies do not know ports: the name keeps those of two servers apart.
-        self._cookie_name = f"talm_sim_{port}"
-        self._cookie = secrets.token_urlsafe(32)
+        self._key = secrets.token_urlsafe(32)
         self._tokens: set[str] = set()
 
     def new_link(self) -> str:
@@ -147,6 +145,7 @@ class Guard:
             await send({"type": "websocket.close", "code": 1008})
             return
         refused = self._answer(Request(scope))
+        scope.setdefault("state", {})["key"] = self._key
 
         async def send_with_headers(message: _Message) -> None:
             if message["type"] == "http.response.start":
@@ -170,13 +169,11 @@ class Guard:
         page = request.url.path == "/" and not writes
         if not page and request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             return PlainTextResponse("Requests of other pages are refused.\n", 403)
-        if secrets.compare_digest(request.cookies.get(self._cookie_name, "").encode(), self._cookie.encode()):
-            return None
-        if page and request.method == "GET" and self._take(request.query_params.get("token", "")):
-            answer = HTMLResponse(_WELCOME)
-            answer.set_cookie(self._cookie_name, self._cookie, path="/", httponly=True, samesite="strict")
-            return answer
-        return PlainTextResponse(_NO_LINK, 403)
+        if page:
+            known = request.method == "GET" and self._take(request.query_params.get("token", ""))
+        else:
+            known = secrets.compare_digest(request.headers.get(_KEY_HEADER, "").encode(), self._key.encode())
+        return None if known else PlainTextResponse(_NO_LINK, 403)
 
     def _take(self, token: str) -> bool:
         """Take a token, which is good once; return False if there is no such token."""

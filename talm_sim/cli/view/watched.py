@@ -17,6 +17,7 @@ from talm_sim.common.digests import digest
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.tool_sources import resume_command
 from talm_sim.store.files.comments import COMMENTS
+from talm_sim.store.files.in_flight import read_in_flight
 from talm_sim.store.files.lease import Owner
 from talm_sim.store.stored_run import StoredRun
 
@@ -93,6 +94,7 @@ class WatchedRuns:
                 failure, self._failure = self._failure, None
                 raise failure
             index, (runs, comments) = self._index, self._now
+            runs = [one | {"inFlight": _in_flight(run, owner)} for one, run, owner in zip(runs, self._runs, self._owners, strict=True)]
             return State(index.data, index.version, runs, comments, _digest([index.version, runs, comments]))
 
     def _alive(self) -> tuple[bool, ...]:
@@ -153,6 +155,12 @@ def _describe(run: StoredRun, owner: Owner | None) -> dict[str, Any]:
     finished, total = run.finished, run.total
     again = resume_command(run.job, short_name(run.path)) if owner is None and finished < total and not run.imported else ""
     return {"id": run.id, "finished": finished, "total": total, "waiting": run.waiting, "running": owner is not None, "again": again}
+
+
+def _in_flight(run: StoredRun, owner: Owner | None) -> list[tuple[str, int]]:
+    """Return the episodes in flight, each with its turn; 0 before the first."""
+    texts = PageTexts()
+    return [] if owner is None else [(texts.line(name, 200), turn) for name, turn in read_in_flight(run.path).items()]
 
 
 def _digest(value: Any) -> str:

@@ -5,6 +5,7 @@ From the lowest layer up:
 - `database.py` opens the SQLite file, and packs documents into it
 - `lease.py` says which process owns a run
 - `comments.py` keeps readers' comments in a file beside the database
+- `in_flight.py` says which episodes are played now
 - `sealing.py` seals a run that nobody writes
 - `manifest.py` is `run.json`: what a run is
 - `parts.py` is what a run keeps of its shards, or of its whole

@@ -228,7 +228,7 @@ def find_run(run: Path | str, run_dir: Path = Path("runs")) -> Path:
     """Return the directory of a run.
 
     Args:
-        run: Its directory, its name in `run_dir`, a prefix of that name, or `latest`: the newest run that is not a control of another.
+        run: Its directory, its name in `run_dir`, a prefix of that name, or `latest`: the newest one that is no control beside another.
         run_dir: Directory of the runs.
 
     Raises:
@@ -280,7 +280,7 @@ def base_of(name: str) -> str:
 
 
 def _newest_run(run_dir: Path, names: Sequence[str]) -> str:
-    """Return the newest of some runs; controls only count if there is nothing else."""
+    """Return the newest of some runs; a control counts if the run that it stands beside is gone."""
 
     def made(name: str) -> tuple[bool, str, int]:
         try:
@@ -289,7 +289,7 @@ def _newest_run(run_dir: Path, names: Sequence[str]) -> str:
         except (PrerequisiteError, OSError, ValueError, LookupError, TypeError, RecursionError):
             return False, "", 0
         # Whole seconds are stored; what came later within one was written later.
-        return not base_of(name), created, written
+        return base_of(name) not in names, created, written
 
     return max(names, key=made)
 

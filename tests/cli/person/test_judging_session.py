@@ -50,7 +50,6 @@ def typed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[
     ("arguments", "said"),
     [
         (["talm", *PERSON], "--judge person: say who judges: --name NAME."),
-        ([*PERSON, "--name", "ann"], "name a run, or --scenarios FILE."),
         (["talm", *PERSON, "--name", "a b"], "--name 'a b': give a name of at most 40 letters, digits, '.', '_' and '-'."),
         (["talm", *PERSON, "--judge", "llm"], "--judge person: people judge by themselves; use other judges in a command of their own."),
         (["talm", "--name", "ann"], "--name goes with --judge person."),

@@ -110,12 +110,12 @@ def test_the_page_shows_what_is_needed_to_answer() -> None:
     text = " ".join(text_on(console).replace("│", " ").split())
     wanted = (
         "Question 2 of 5, geo-01 (underspecified)",
-        "The user asked How many people live there?",
+        "You are the user. You asked How many people live there?",
         "You know It is France.",
         "→ capital(country='?')",
         "failed 404",
         "asks the human: Really?",
-        "It asks you Which [b]country[/b]?",
+        "The agent asks you Which [b]country[/b]?",
     )
     for part in wanted:
         assert part in text
@@ -131,10 +131,10 @@ def test_plain_is_words_alone() -> None:
     _, console = shown(question(progress=[item.model_dump(mode="json") for item in done]), plain=True, height=40)
     assert text_on(console) == (
         "Question 2 of 5, geo-01 (underspecified)\n"
-        "The user asked:\nHow many people live there?\n"
+        "You are the user. You asked:\nHow many people live there?\n"
         "You know:\nIt is France.\n"
         "The agent so far:\ncalled capital(country='?'): failed 404, no such thing\ncalled capital(): Paris\nasked: Really? Answer: Yes.\n"
-        "It asks you:\nWhich country?\n"
+        "The agent asks you:\nWhich country?\n"
     )
 
 
@@ -159,7 +159,7 @@ def test_a_page_fits_the_screen_and_leads_to_all_of_a_long_question(asked: Quest
     assert first.count("\n") <= max(height - 2, 16)
     assert "more: /more" in first
     assert "It is France." in first
-    for part in ("The user asked", "You know", "It asks you"):
+    for part in ("You are the user. You asked", "You know", "The agent asks you"):
         assert part in first
     if height >= 24:
         assert asked.question.split()[-1][-3:] in first  # the end, where the question mostly stands
@@ -183,10 +183,10 @@ def test_a_message_that_asks_in_words_is_shown_whole_above_its_question() -> Non
     said = ModelTurn(text="Which country?\n- France\n- Italy").model_dump(mode="json")
     _, console = shown(question(progress=[said]), plain=True)
     text = console.file.getvalue()  # type: ignore[attr-defined]
-    assert "It writes to you:\nWhich country?\n- France\n- Italy\n" in text and text.endswith("It asks you:\nWhich country?\n")
+    assert "The agent writes to you:\nWhich country?\n- France\n- Italy\n" in text and text.endswith("The agent asks you:\nWhich country?\n")
     for same in (ModelTurn(text="Which country?"), ModelTurn(tool_calls=(ToolCall(id="a", name="ask_human"),), text="Let me ask.")):
         _, console = shown(question(progress=[same.model_dump(mode="json")]), plain=True)
-        assert "It writes to you" not in console.file.getvalue()  # type: ignore[attr-defined]
+        assert "The agent writes to you" not in console.file.getvalue()  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -201,4 +201,4 @@ def test_a_message_that_asks_in_words_is_shown_whole_above_its_question() -> Non
 async def test_a_person_at_a_terminal_marks_the_question_after_the_answer(typed: tuple[str, ...], reply: Reply) -> None:
     console, lines = Console(file=io.StringIO(), width=80), Typist(*typed, stays=True)
     assert await ask(console, lines, Page(console, question(), 1, 1)) == reply
-    assert lines.keys[0] == "" and lines.keys[-1] == "10", "one key is enough for the mark, and for nothing else"
+    assert lines.keys[0] == "" and lines.keys[-1] == "10u", "one key is enough for the mark, and for nothing else"

@@ -116,7 +116,7 @@ async def test_other_episodes_go_on_while_the_prompt_waits(session: Session) -> 
 
 async def test_cancelling_the_run_ends_the_prompt_and_keeps_the_questions(session: Session) -> None:
     task = asyncio.create_task(session.run(ScriptedRunner()))
-    await until(lambda: "It asks you" in session.screen)
+    await until(lambda: "The agent asks you" in session.screen)
     stored = load_run(session.path)
     await until(lambda: (stored.finished, stored.open_items.total()) == (3, 3))
     task.cancel()

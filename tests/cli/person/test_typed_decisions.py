@@ -145,7 +145,7 @@ async def test_the_pages_say_what_they_are() -> None:
     text = text_on(console)
     for part in (
         "Form 2 of 3",
-        "It asks you (from hotel)",
+        "The agent asks you (from hotel)",
         "Full name (text): As on the card.",
         "size (one of 1 S, 2 M; may be left out; default M)",
     ):

@@ -37,9 +37,8 @@ class Viewer:
     """A running `talm-sim view`."""
 
     link: str
-    cookie: str = ""
-    given: str = ""
-    """What the server said of its cookie."""
+    key: str = ""
+    """What the page sends with each request."""
     said: list[str] = field(default_factory=list)
     """What it printed on standard error, once it has ended."""
 
@@ -52,8 +51,8 @@ class Viewer:
         return f"http://{self.host}"
 
     def ask(self, path: str, method: str = "GET", body: Any = None, **headers: str | None) -> Answer:
-        """Send a request with the cookie; `None` leaves a header out, and `_` in a name is a hyphen."""
-        sent: dict[str, str | None] = {"Host": self.host, "Cookie": self.cookie or None}
+        """Send a request with the key; `None` leaves a header out, and `_` in a name is a hyphen."""
+        sent: dict[str, str | None] = {"Host": self.host, "Talm-Sim-Key": self.key or None}
         sent |= {"Origin": self.origin} if method == "POST" else {}
         sent |= {name.replace("_", "-"): value for name, value in headers.items()}
         connection = http.client.HTTPConnection(self.host, timeout=PATIENCE_S)
@@ -70,11 +69,10 @@ class Viewer:
             connection.close()
 
     def visit(self, link: str = "") -> Answer:
-        """Open a link, and keep the cookie that it gives."""
+        """Open a link, and keep the key that its page has."""
         parts = urlsplit(link or self.link)
-        answer = self.ask(f"{parts.path}?{parts.query}", Cookie=None)
-        self.given = answer.headers.get("set-cookie", "")
-        self.cookie = self.given.partition(";")[0]
+        answer = self.ask(f"{parts.path}?{parts.query}", Talm_Sim_Key=None)
+        self.key = answer.text.partition('"key": "')[2].partition('"')[0]
         return answer
 
     def state(self) -> Any:

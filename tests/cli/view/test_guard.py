@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,9 @@ import httpx2
 import pytest
 from starlette.responses import PlainTextResponse
 
-from talm_sim.cli.view.app import Guard
+from talm_sim.cli.view.app import Guard, make_app
+from talm_sim.cli.view.watched import WatchedRuns
+from talm_sim.store.stored_run import load_run
 from tests.cli.view.served import Viewer, viewing
 from tests.runs.scripted import finished, scenarios
 from tests.runs.stored import store
@@ -28,18 +30,13 @@ def viewer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Viewer]:
         yield found
 
 
-def test_the_link_works_once_and_the_cookie_goes_on(viewer: Viewer) -> None:
-    assert viewer.cookie
+def test_the_link_works_once_and_its_key_goes_on(viewer: Viewer) -> None:
+    assert len(viewer.key) > 40
     second = Viewer(viewer.link)
     answer = second.visit()
-    assert (answer.status, second.cookie) == (403, "") and "each link works once" in answer.text
-    assert viewer.ask("/").status == 200
-    assert viewer.ask("/?token=whatever").status == 200, "a page that is opened again with its old link"
-
-
-def test_the_cookie_is_hidden_from_scripts_and_from_other_sites(viewer: Viewer) -> None:
-    assert {part.strip().lower() for part in viewer.given.split(";")[1:]} == {"httponly", "path=/", "samesite=strict"}
-    assert viewer.host.partition(":")[2] in viewer.cookie.partition("=")[0], "two servers would share it"
+    assert (answer.status, second.key) == (403, "") and "each link works once" in answer.text
+    assert viewer.ask("/").status == 403, "a key opens no page, which would have it"
+    assert viewer.ask("/state.json").status == 200
 
 
 async def test_each_link_is_good_for_one_visit() -> None:
@@ -56,10 +53,10 @@ async def test_each_link_is_good_for_one_visit() -> None:
     assert [await visit(link) for link in (*links, *links)] == [200, 200, 403, 403]
 
 
-@pytest.mark.parametrize("cookie", [None, "", "talm_sim_1=x", "nonsense", "é"])
+@pytest.mark.parametrize("key", [None, "", "nonsense", "é"])
 @pytest.mark.parametrize("path", ["/", "/state.json", "/transcript.json?episode=plain-000", "/nothing", "/?token=", "/?token=%ff"])
-def test_nothing_is_shown_without_the_cookie(viewer: Viewer, path: str, cookie: str | None) -> None:
-    answer = viewer.ask(path, Cookie=cookie)
+def test_nothing_is_shown_without_the_key(viewer: Viewer, path: str, key: str | None) -> None:
+    answer = viewer.ask(path, Talm_Sim_Key=key, Cookie=f"talm-sim-key={viewer.key}")
     assert answer.status == 403 and "plain-000" not in answer.text and "set-cookie" not in answer.headers
 
 
@@ -92,20 +89,31 @@ def test_a_write_needs_an_origin(viewer: Viewer) -> None:
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
 def test_a_page_of_another_port_embeds_nothing(viewer: Viewer, site: str) -> None:
     assert viewer.ask("/state.json", Sec_Fetch_Site=site).status == 403
-    assert viewer.ask("/", Sec_Fetch_Site=site).status == 200, "a link to the page can be followed"
 
 
-def test_every_answer_is_uncached_and_unframed(viewer: Viewer) -> None:
-    for path, cookie in (("/", viewer.cookie), ("/state.json", viewer.cookie), ("/nothing", viewer.cookie), ("/", "")):
-        headers = viewer.ask(path, Cookie=cookie).headers
+@pytest.fixture
+async def guarded(tmp_path: Path) -> AsyncIterator[Callable[..., Awaitable[httpx2.Response]]]:
+    """Asks an application in this process, with a new link for each page."""
+    made = scenarios(1)
+    run = store(tmp_path, "a-run", made, [finished(one) for one in made], model="sim/oracle", split="perfect")
+    guard = Guard(make_app(WatchedRuns([load_run(run)])), "http://127.0.0.1:1234")
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=guard), base_url="http://127.0.0.1:1234") as client:
+        yield lambda path="", **headers: client.get(path or guard.new_link(), headers=headers)
+
+
+async def test_every_answer_is_uncached_unframed_and_sets_no_cookie(guarded: Any) -> None:
+    key = (await guarded()).text.partition('"key": "')[2].partition('"')[0]
+    asked = [("", key), ("/state.json", key), ("/nothing", key), ("/", "")]
+    for path, sent in asked:
+        headers = (await guarded(path, **{"Talm-Sim-Key": sent})).headers
         assert headers["cache-control"] == "no-store" and headers["x-content-type-options"] == "nosniff"
         assert headers["x-frame-options"] == "DENY" and headers["cross-origin-resource-policy"] == "same-origin"
         assert headers["content-security-policy"].startswith("default-src 'none'; ")
-        assert "access-control-allow-origin" not in headers
+        assert not {"access-control-allow-origin", "set-cookie"} & {*headers}
 
 
-def test_each_page_has_a_nonce_of_its_own(viewer: Viewer) -> None:
-    first, second = viewer.ask("/"), viewer.ask("/")
+async def test_each_page_has_a_nonce_of_its_own(guarded: Any) -> None:
+    first, second = await guarded(), await guarded(**{"Sec-Fetch-Site": "cross-site"})
     for answer in (first, second):
         nonce = answer.headers["content-security-policy"].partition("script-src 'nonce-")[2].partition("'")[0]
         assert len(nonce) >= 20 and nonce in answer.text

@@ -35,6 +35,7 @@ def test_a_live_run_is_followed_killed_resumed_and_commented_on(tmp_path: Path) 
             assert viewer.transcript(seen[0]).json["answer"] == "done"
             assert viewer.write(seen[0], "While it runs.", "Ada").status == 201
             assert running(viewer) and load_run(run).owner is not None, "the page took the lease"
+            until(lambda: [turn for _, turn in viewer.state()["runs"][0]["inFlight"]] == [0])
             before = viewer.state()["version"]
             child.send_signal(signal.SIGKILL)
             child.wait(PATIENCE_S)
@@ -49,7 +50,9 @@ def test_a_live_run_is_followed_killed_resumed_and_commented_on(tmp_path: Path) 
             until(lambda: len(episodes(viewer)) == 60)
             assert child.wait(PATIENCE_S) == 0
         until(lambda: not running(viewer))
-        assert viewer.state()["runs"] == [{"id": "live", "finished": 60, "total": 60, "waiting": 0, "running": False, "again": ""}]
+        assert viewer.state()["runs"] == [
+            {"id": "live", "finished": 60, "total": 60, "waiting": 0, "running": False, "again": "", "inFlight": []}
+        ]
         (comments,) = viewer.state()["comments"]
         assert [(one["episode"], one["text"], one["who"].partition(",")[0]) for one in comments] == [
             (seen[0], "While it runs.", "Ada"),
@@ -76,7 +79,7 @@ def test_without_a_run_the_newest_is_shown_and_several_are_together(tmp_path: Pa
     with viewing(cwd=tmp_path) as viewer:
         viewer.visit()
         assert [run["id"] for run in viewer.state()["index"]["runs"]] == ["second"]
-    assert "the page of second; the link works once; stop with Ctrl-C" in viewer.said
+    assert "Showing second. The link works once; Enter prints another, Ctrl-C ends." in viewer.said
     with viewing("first", "second", cwd=tmp_path) as viewer:
         viewer.visit()
         assert [run["id"] for run in viewer.state()["index"]["runs"]] == ["first", "second"]

@@ -28,7 +28,7 @@ def test_nothing_to_run_and_an_id_twice_are_refused(tmp_path: Path) -> None:
     [
         ({"format": 9}, r"run\.json: has run format 9, made by talm-sim \S+; this version reads format 6: upgrade talm-sim\.$"),
         ({"config": {"model": "nothing"}}, "config: model: 'nothing' is not a model name"),
-        ({"unknown": 1}, "unknown: there is no such name"),
+        ({"unknown": 1}, "unknown: there is no such key"),
     ],
 )
 def test_a_damaged_manifest_is_named(tmp_path: Path, change: dict[str, object], message: str) -> None:
@@ -80,6 +80,9 @@ def test_latest_is_the_newest_run_that_is_no_control(tmp_path: Path, monkeypatch
     (tmp_path / "damaged").mkdir()
     (tmp_path / "damaged" / "run.json").write_text("{")
     assert find_run("latest", tmp_path) == load_run("latest", tmp_path).path == tmp_path / "b-last"
+    (tmp_path / "b-last").rename(tmp_path / "b-other")
+    assert find_run("latest", tmp_path).name == "b-last.sim-cautious", "it stands beside no run"
+    (tmp_path / "b-other").rename(tmp_path / "b-last")
     new_run(tmp_path, name="a-same-second")
     at(monkeypatch, 3)
     new_run(tmp_path, name="a-later-in-it")

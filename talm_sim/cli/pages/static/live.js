@@ -1,12 +1,21 @@
 // What `talm-sim view` adds to the page: it follows the runs, and sends the comments that a reader writes.
 
 const POLL_MS = 1000
-const watched = { ...page.index.live, parts: new Map(), made: 0 }
+const MOST_IN_FLIGHT = 16
+const { key, ...begun } = page.index.live
+const watched = { ...begun, parts: new Map(), made: 0 }
+// The key stays in memory: no cookie, no address and no copy of the page has it.
+delete page.index.live
+document.getElementById('index').remove()
+history.replaceState(null, '', location.pathname + location.hash)
+page.ask = (path, more = {}) => fetch(path, { ...more, headers: { ...more.headers, 'Talm-Sim-Key': key } })
 
 const state = make('strong', { role: 'status' })
 const progress = make('span')
 const bar = make('p', { id: 'live' }, state, progress)
+const inFlight = make('ul', { id: 'in-flight' })
 document.querySelector('header').append(bar)
+document.querySelector('header').after(inFlight)
 
 function say(kind, words, more = '') {
   // Only the state is read aloud when it changes, not every episode.
@@ -23,12 +32,15 @@ function describe(run) {
 
 function sayRuns() {
   const running = watched.runs.some(run => run.running), stopped = watched.runs.some(run => run.again)
+  const played = watched.runs.flatMap(run => run.inFlight.map(([id, turn]) => `${id}: ${turn ? `turn ${turn}` : 'begins'}`))
+  const more = played.length - MOST_IN_FLIGHT
+  inFlight.replaceChildren(...[...played.slice(0, MOST_IN_FLIGHT), ...(more > 0 ? [`${more.toLocaleString('en')} more`] : [])].map(one => make('li', {}, one)))
   say(running ? 'running' : stopped ? 'stopped' : 'finished', running ? 'Running' : stopped ? 'Stopped' : 'Finished', watched.runs.map(describe).join('; '))
 }
 
 async function poll() {
   try {
-    const answer = await fetch(`state.json?have=${watched.version}&index=${watched.indexVersion}`)
+    const answer = await page.ask(`state.json?have=${watched.version}&index=${watched.indexVersion}`)
     if (answer.status === 200) {
       const now = await answer.json()
       Object.assign(watched, { version: now.version, indexVersion: now.indexVersion, runs: now.runs, comments: now.comments })
@@ -57,7 +69,7 @@ function commentsPart(line) {
     error.textContent = ''
     try {
       const body = JSON.stringify({ run: line.run, episode: line.id, text: text.value, name: name.value })
-      const answer = await fetch('comments', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body })
+      const answer = await page.ask('comments', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body })
       const said = await answer.json()
       if (answer.ok) {
         watched.comments = said.comments

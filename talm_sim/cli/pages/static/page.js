@@ -1,4 +1,4 @@
-// The page as a whole. `page` is what a server's page adds to: it replaces `transcript` and `opened`, and calls `refresh`.
+// The page as a whole. `page` is what a server's page adds to: it gives `ask`, replaces `opened`, and calls `refresh`.
 
 const page = {
   index: read('index'),
@@ -7,7 +7,7 @@ const page = {
   async transcript(run, episode) {
     if (page.transcripts) return held(run, episode)
     if (!live) return null
-    const answer = await fetch(`transcript.json?run=${run}&episode=${encoded(episode)}`)
+    const answer = await page.ask(`transcript.json?run=${run}&episode=${encoded(episode)}`)
     const found = await answer.json()
     if (!answer.ok) throw new Error(found.error || answer.statusText)
     return found
