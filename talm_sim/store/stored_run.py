@@ -146,8 +146,7 @@ class StoredRun(RunFiles):
     @property
     def finished(self) -> int:
         """How many episodes are finished."""
-        with self._open_connection() as conn:
-            return int(conn.execute("SELECT count(*) FROM episodes").fetchone()[0])
+        return sum(self.terminations.values())
 
     @property
     def terminations(self) -> dict[Termination, int]:
@@ -316,10 +315,7 @@ class StoredRun(RunFiles):
             return {episode_id for (episode_id,) in conn.execute("SELECT DISTINCT episode_id FROM answers")}
 
     def measures(self) -> dict[str, Measured]:
-        """Return what those judges measure, by judge name. It is stored with the verdicts, so the judges need not be installed.
-
-        Judges whose verdicts came with an imported run are left out.
-        """
+        """Return what those judges measure, by judge name, as stored with their verdicts; those that came with an imported run are left out."""
         with self._open_connection() as conn:
             return stored_documents.measures(conn)
 
@@ -380,11 +376,7 @@ class StoredRun(RunFiles):
         return add_comment_texts(episode_records(self.id, self, self.rows()), self.comments())
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return `to_records` as a pandas frame.
-
-        Raises:
-            PrerequisiteError: pandas is not installed.
-        """
+        """Return `to_records` as a pandas frame; without pandas, a `PrerequisiteError` says how to get it."""
         return frame(self.to_records())
 
     def _forget(self) -> None:
