@@ -14,7 +14,7 @@ from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.models.endings import Answer, check_answer, turn_of
 from talm_sim.models.endpoint import LOGICAL_HOST, Endpoint
 from talm_sim.models.request import ModelRequest, body_fields, check_headers, required_key, server_urls
-from talm_sim.models.request_facts import known_of, room_for, without_none
+from talm_sim.models.request_facts import RequestFacts, known_of, room_for, without_none
 from talm_sim.models.sdks import send_by_sdk
 from talm_sim.models.wire_messages import THOUGHT_BLOCKS, anthropic_messages, anthropic_tools, model_turns_in
 from talm_sim.types import ModelTurn, ToolSpec
@@ -35,16 +35,16 @@ class AnthropicMessages:
         name: `provider/name`, as given by the user.
         model: The server's name of the model.
         endpoint: The connection to the servers.
+        facts: Room for thought, which is added to the limit of each answer; what is out of range is noted there.
         fields: Further fields of every request body.
-        room: Tokens for thought, added to the limit of each answer.
     """
 
-    def __init__(self, name: str, model: str, endpoint: Endpoint, *, fields: dict[str, Any] | None = None, room: int = 0) -> None:
+    def __init__(self, name: str, model: str, endpoint: Endpoint, *, facts: RequestFacts, fields: dict[str, Any] | None = None) -> None:
         self.name = name
         self._model = model
         self._endpoint = endpoint
         self._fields = fields or {}
-        self._room = room
+        self._facts = facts
 
     async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
         """Generate one turn; see `Model.generate`."""
@@ -58,13 +58,15 @@ class AnthropicMessages:
 
     def _body(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> dict[str, Any]:
         system, turns = anthropic_messages(messages, self.name)
-        body: dict[str, Any] = {"model": self._model, "max_tokens": settings.max_new_tokens + self._room, "messages": turns}
+        body: dict[str, Any] = {"model": self._model, "max_tokens": settings.max_new_tokens + (self._facts.room or 0), "messages": turns}
         if system:
             body["system"] = system
         if tools:
             body["tools"] = anthropic_tools(tools)
         if settings.temperature is not None and settings.temperature < _HIGHEST_TEMPERATURE:
             body["temperature"] = settings.temperature
+        elif settings.temperature is not None and settings.temperature > _HIGHEST_TEMPERATURE:
+            self._facts.out_of_range.add(f"a temperature of {settings.temperature:g}, above 1")
         return body | self._fields | settings.options
 
 
@@ -94,7 +96,7 @@ def open_anthropic(request: ModelRequest) -> Model:
     options, told = without_none(request.options)
     told_room = options.pop("room", None)
     fields, left_out = body_fields(request.name, options, _RESERVED), (*told, *known_of(request.model).refuses)
-    room = room_for(request.model, fields, request.facts, told_room)
+    room_for(request.model, fields, request.facts, told_room)
     if request.replay:
         endpoint = Endpoint.of(request, (LOGICAL_HOST,), variables=variables, left_out=left_out)
     else:
@@ -105,7 +107,7 @@ def open_anthropic(request: ModelRequest) -> Model:
         from anthropic import AsyncAnthropic  # not at the top: it takes a third of a second, and a replay needs none
 
         send_by_sdk(endpoint, AsyncAnthropic, api_key=key, base_url=urls[0])
-    return AnthropicMessages(request.name, request.model, endpoint, fields=fields, room=room)
+    return AnthropicMessages(request.name, request.model, endpoint, facts=request.facts, fields=fields)
 
 
 def _of_type(blocks: list[dict[str, Any]], kind: str, field: str) -> list[str]:

@@ -27,6 +27,8 @@ class RequestFacts:
 
     left_out: set[str] = field(default_factory=set)
     """Fields that its server has turned out to refuse; more are added while it is used."""
+    out_of_range: set[str] = field(default_factory=set)
+    """Values that its protocol does not take, in words; its default is used in their place."""
     room: int | None = None
     """Tokens for thought, beside the limit of an answer; None until the model is opened."""
     api: Api | None = None

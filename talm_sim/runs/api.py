@@ -296,7 +296,7 @@ async def _carry_out(stored: StoredRun, store: RunStore, built: Built, contact: 
                     answer_timeout=getattr(built.job.options, "answer_timeout", None),
                     spending=contact.spending,
                 )
-            left_out = {model: sorted(facts.left_out) for model, facts in built.facts.items() if facts.left_out}
+            left_out = {model: sorted(said) for model, facts in built.facts.items() if (said := facts.left_out | facts.out_of_range)}
             if left_out:
                 await store.set_meta({LEFT_OUT: left_out})
             for model, facts in built.facts.items() if config.models is Traffic.RECORD else ():

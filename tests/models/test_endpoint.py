@@ -19,6 +19,7 @@ from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.models.endpoint import LOGICAL_URL, Endpoint
 from talm_sim.models.openai_chat import OpenAIChat
 from talm_sim.models.request import ModelRequest
+from talm_sim.models.request_facts import RequestFacts
 from talm_sim.models.retries import RetryPolicy
 from tests.models.loopback import Answer, anthropic_answer, chat_answer, loopback
 
@@ -53,7 +54,7 @@ def open_openai(url: str, **options: Any) -> Model:
 
 def open_anthropic(url: str, **options: Any) -> Model:
     endpoint = Endpoint("anthropic/m", [url], **options)
-    return AnthropicMessages("anthropic/m", "m", endpoint)
+    return AnthropicMessages("anthropic/m", "m", endpoint, facts=RequestFacts())
 
 
 BOTH = pytest.mark.parametrize(

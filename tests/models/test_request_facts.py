@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
 
 import talm_sim
 from talm_sim.cli import main
-from talm_sim.errors import BlockedError, ProviderError, RefusedError
+from talm_sim.errors import BlockedError, PrerequisiteError, ProviderError, RefusedError
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.registry import open_model
 from talm_sim.models.request_facts import RequestFacts, known_of
+from talm_sim.models.wire_messages import STATE, openai_messages
 from tests.models.loopback import Answer, anthropic_answer, chat_answer, loopback
 
 HELLO = [HumanMessage("hello")]
@@ -109,3 +110,44 @@ def test_a_run_says_it_and_its_recording_knows_it(monkeypatch: pytest.MonkeyPatc
     monkeypatch.delenv("X_BASE_URL")
     assert main(["run", *words, "--replay", "--run-id", "again"]) == 0
     assert talm_sim.load_run("first", Path("runs")).left_out() == {"openai-api/x/m": ["temperature"]}
+
+
+async def test_room_to_think_is_added_to_the_limit_of_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    hi, claude = chat_answer("hi"), anthropic_answer({"type": "text", "text": "hi"})
+    limit, recorded = GenerationSettings().max_new_tokens, RequestFacts(room=0)
+    thinking = {"thinking": '{"type": "enabled", "budget_tokens": 2000}'}
+    rows: list[tuple[str, Answer, dict[str, str], RequestFacts | None, int]] = [
+        ("openai-api/x/m", hi, {}, None, 0),
+        ("openai-api/x/m", hi, {"room": "700"}, None, 700),
+        ("openai-api/x/m", hi, {"reasoning": '{"max_tokens": 900}'}, None, 900),
+        ("openai-api/x/m", hi, {"extra_body": '{"google": {"thinking_config": {"thinking_budget": 800}}}'}, None, 800),
+        ("openai-api/x/gemini-3-pro", hi, {}, None, 32_768),
+        ("openai-api/x/gemini-3-pro", hi, {}, recorded, 0),
+        ("anthropic/m", claude, thinking, None, 2000),
+        ("anthropic/m", claude, {}, None, 0),
+    ]
+    for model, answer, options, facts, room in rows:
+        [body] = await ask(monkeypatch, model, answer, options=options, facts=facts)
+        assert body["max_tokens"] == limit + room, (model, options)
+
+
+async def test_a_value_out_of_range_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    facts = RequestFacts()
+    with loopback(anthropic_answer({"type": "text", "text": "hi"})) as server:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+        async with aclosing(open_model("anthropic/m", facts=facts)) as opened:
+            await opened.generate(HELLO, (), GenerationSettings(temperature=1.7))
+    assert facts.out_of_range == {"a temperature of 1.7, above 1"} and "temperature" not in server.seen[0].body
+
+
+@pytest.mark.parametrize("options", [{"room": "many"}, {"api": "responses", "tokenizer": "somewhere"}, {"api": "soap"}])
+def test_options_that_cannot_be(monkeypatch: pytest.MonkeyPatch, options: dict[str, str]) -> None:
+    with pytest.raises(PrerequisiteError, match="-M "):
+        open_model("openai-api/x/m", options=options, replay=True)
+
+
+def test_another_model_does_not_get_the_thought() -> None:
+    state = {"model": "openai-api/x/m", "text": "hi", "message": {"content": "hi", "reasoning_content": "Hm."}}
+    said = AIMessage("hi", additional_kwargs={STATE: state})
+    sent = [openai_messages([said], name)[0].get("reasoning_content") for name in ("openai-api/x/m", "openai/m")]
+    assert sent == ["Hm.", None]
