@@ -94,7 +94,7 @@ class LabelMeasured(FrozenModel):
     name: str
     """As in `Verdict.labels`."""
     head: str
-    """Head of its column; at most eight characters."""
+    """Head of its column: whole words, as short as they can be."""
     about: str
     """What it says, in a few words."""
     better: Better = "neither"
@@ -110,7 +110,7 @@ class Measured(FrozenModel):
     name: str
     """Key in `--json` and `--csv`, as `short_answer`."""
     head: str
-    """Head of its column; at most seven characters, as six columns fit a screen."""
+    """Head of its column: whole words, as short as they can be."""
     about: str
     """What a yes says of an episode, in a few words."""
     better: Better = "neither"
@@ -187,7 +187,7 @@ class Matrix(FrozenModel):
     counts: tuple[tuple[int, ...], ...]
     """One tuple per row."""
     heads: tuple[str, ...] = ()
-    """Short words for `columns`, at most nine characters each, for narrow screens; `columns` themselves if there are none."""
+    """Words for `columns`, of at most nine characters each, for narrow screens; `columns` themselves if there are none."""
     axes: tuple[str, str] = ("gold", "predicted")
     """What the rows are, and what the columns are."""
 

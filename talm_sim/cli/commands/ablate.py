@@ -36,6 +36,7 @@ _WITHOUT = ("run_id", "name", "controls", "against", "gate", "baseline", "junit"
 @click.option("--grid", type=click.Path(path_type=Path), metavar="F.toml", help="TOML file with a table [grid] of options and values.")
 @click.option("--name", default="ablation", show_default=True, metavar="NAME", help="Prefix of the runs' names.")
 @click.option("--dry-run", is_flag=True, help="Print the requests and cost, per cell and together; run nothing.")
+@click.option("--all", "every", is_flag=True, help="Print every table of each cell.")
 @json_option
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values: a line per cell and group.")
 def command(
@@ -44,11 +45,12 @@ def command(
     grid: Path | None,
     name: str,
     dry_run: bool,
+    every: bool,
     as_json: bool,
     as_csv: bool,
     **options: Any,
 ) -> int:
-    """Run a grid of settings and print one table.
+    """Run a grid of settings and print what the episodes of each came to, a line each.
 
     Every combination of the values given with --over and --grid is a separate run. If you run the same command again, finished runs are read
     and interrupted ones continue. An empty value means none. Write values that contain commas as a JSON list.
@@ -83,8 +85,10 @@ def command(
         return INTERRUPTED
     if as_json or as_csv:
         _print_records(done.to_records(), as_json=as_json)
-    else:
+    elif every or prices is not None:
         _print_tables(done, config, prices)
+    else:
+        _print_matrix(done)
     if session.spent is not None:
         from talm_sim.cli.progress.budget_lines import left_over
 
@@ -101,6 +105,33 @@ def _print_records(records: Sequence[Mapping[str, Any]], *, as_json: bool) -> No
             print_json(records)
         else:
             print_csv(records)
+
+
+def _print_matrix(done: Ablation) -> None:
+    """Print a line per cell, or per cell and group, and the episode to look at first."""
+    from talm_sim.cli.parsing.shared_arguments import short_name
+    from talm_sim.cli.report.outcome_matrix import COLUMN_OF, Situation, counts_in_words, matrix_lines, worst
+    from talm_sim.cli.report.printed_screen import print_lines
+    from talm_sim.cli.terminal.streams import until_reader_leaves
+    from talm_sim.errors import line_to_copy
+    from talm_sim.runs.ablation.grid import cell_label
+    from talm_sim.types import Line
+
+    groups = list(dict.fromkeys(one.group for cell in done.cells for one in cell.run.episodes()))
+    blocks = [(cell_label(cell.values), [Situation(group, cell.run, (group,)) for group in groups]) for cell in done.cells]
+    if len(groups) < 2:
+        cells = [Situation(cell_label(cell.values), cell.run, (*groups,)) for cell in done.cells]
+        blocks = [(f"{', '.join(groups)}: {len(cells):,} cells", cells)]
+    found = [one for _, situations in blocks for one in situations]
+    known = all(row.outcome in COLUMN_OF for one in found for row in one.rows if row.scored)
+    bad = worst(found, 1) if known else []
+    steps = [("see one episode", line_to_copy("talm-sim", "show", f"{short_name(one.run.path)}:{row.episode}")) for one, row in bad]
+    names = [short_name(cell.run.path) for cell in done.cells[:2]]
+    steps += [("compare two", line_to_copy("talm-sim", "compare", *names))] if len(names) > 1 else []
+    steps += [("every table", "the same command with --all")]
+    with until_reader_leaves():
+        print_lines(matrix_lines(blocks) if known else counts_in_words(blocks))
+        print_lines([(), *((Line(text=f"  {what:<16} ", style="faint"), Line(text=command)) for what, command in steps)])
 
 
 def _print_tables(done: Ablation, config: RunConfig, prices: Mapping[str, Price] | None) -> None:

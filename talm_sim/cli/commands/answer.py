@@ -75,8 +75,8 @@ def command(
 ) -> int:
     """Answer what a run is waiting for: questions, calls to approve, forms.
 
-    You can leave out RUN if only one run is waiting. This works from any terminal, while the run is active or later. They are put one by
-    one, and every answer is saved at once. The first answer counts; it can be taken back until its episode continues.
+    You can leave out RUN if only one run is waiting. This works from any terminal, while the run is active or later. Questions appear
+    one at a time, and every answer is saved at once. The first answer counts; it can be taken back until its episode continues.
     """
     answers = text is not None and decide is None
     ways = [way for way, given in zip(_WAYS, (answers, idk, skip, decide is not None, undo), strict=True) if given]

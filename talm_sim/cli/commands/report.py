@@ -14,6 +14,7 @@ from talm_sim.cli.gate_output import Gating
 from talm_sim.cli.parsing.field_options import config_options
 from talm_sim.cli.parsing.lazy import completer_for, prices_option
 from talm_sim.cli.parsing.shared_arguments import json_option, plugin_option, print_csv, print_json, run_dir_option, warn_unclosed
+from talm_sim.cli.report.against_paper import print_against
 from talm_sim.cli.report.blocks import block_of, judge_hint, reading_together, summary_records, title_of
 from talm_sim.cli.report.layout import Block, merge_paper_rows
 from talm_sim.cli.report.markdown import markdown
@@ -59,7 +60,7 @@ def _refuse_picture(_: click.Context, __: click.Parameter, value: str | None) ->
 @click.option("--picture", hidden=True, expose_value=False, callback=_refuse_picture)
 @prices_option
 @power_options
-@click.option("--against", type=click.Choice(["paper"]), help="Print the paper's published results below.")
+@click.option("--against", type=click.Choice(["paper"]), help="Print a line per figure that the paper publishes, too.")
 @click.option("-q", "--quiet", is_flag=True, help="Print no legend, no hints, and published results only if asked for.")
 def command(
     *,
@@ -119,8 +120,11 @@ def _print(stored: Sequence[StoredRun], by: By | None, given: Mapping[str, Any])
     if given["as_markdown"]:
         click.echo(markdown(blocks, explained=not quiet))
         return
-    if given["every"] or by is not None or against is not None or given["prices"] is not None:
+    if given["every"] or by is not None or given["prices"] is not None:
         print_table(blocks, explained=not quiet)
+    elif against is not None:
+        print_against(blocks[: len(stored)], explained=not quiet)
+        print_table(blocks[len(stored) :])
     else:
         print_screens(stored, blocks)
     for hint in judge_hint(stored[0]) if len(stored) == 1 and by is None and not quiet else ():

@@ -64,7 +64,7 @@ def command(runs: tuple[str, ...], run_dir: Path, port: int, name: str, no_brows
 
     def ready(address: str) -> None:
         click.echo(guards[0].new_link())
-        click.echo(f"the page of {', '.join(strip_control(one.id) for one in stored)}; the link works once; stop with Ctrl-C", err=True)
+        click.echo(f"Showing {', '.join(strip_control(one.id) for one in stored)}. The link works once. Ctrl-C stops.", err=True)
         if not no_browser and _has_screen():
             _open_browser(guards[0].new_link())
 

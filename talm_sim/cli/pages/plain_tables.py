@@ -16,6 +16,7 @@ from talm_sim.cli.report.layout import (
     paper_cells,
     paper_heads,
     papers,
+    shown_matrices,
     sizes,
 )
 from talm_sim.cli.report.table_details import figure_counts, shade
@@ -66,7 +67,7 @@ def _part(summary: Summary, several: bool) -> dict[str, Any]:
             {"title": title or "figures", "rows": [[one.head, one.note, _cell(one), figure_counts(one)] for one in measures]}
             for title, measures in line_measures(summary).items()
         ],
-        "matrices": [_matrix(summary, matrix) for matrix in summary.matrices],
+        "matrices": [_matrix(summary, matrix) for matrix in shown_matrices(summary)],
         "curves": [_curve(curve) for curve in summary.curves],
     }
 
@@ -74,7 +75,7 @@ def _part(summary: Summary, several: bool) -> dict[str, Any]:
 def _matrix(summary: Summary, matrix: Matrix) -> dict[str, Any]:
     side = figures_beside(summary, matrix)
     return {
-        "title": f"{matrix.name} matrix",
+        "title": f"{matrix.name} by {matrix.axes[1]}",
         "axes": list(matrix.axes),
         "columns": list(matrix.heads or matrix.columns),
         "side": list(side),

@@ -233,8 +233,9 @@ def _perturbation_notes(stored: StoredRun) -> Iterator[str]:
                 of_model |= {log.name} if episode.watched_model(log) else set()
     for name, total in of.items():
         calls = "tool" if name.partition(":")[0] == "mask" else "generation" if name in of_model else "call"
-        said = f"{name} fired in {hit[name]:,} of {count(total, 'episode')} ({fired[name]:,} of {count(armed[name], calls)})"
-        yield f"{said}, seen in {seen[name]:,}" + (f"; not applicable to {count(lacking[name], calls)}" if lacking[name] else "")
+        said = f"{name} hit {fired[name]:,} of {count(armed[name], calls)} ({hit[name]:,} of {count(total, 'episode')})"
+        saw = f"; the agent saw {f'it in {seen[name]:,}' if seen[name] else 'none'}" if fired[name] else ""
+        yield f"{said}{saw}" + (f"; not applicable to {count(lacking[name], calls)}" if lacking[name] else "")
 
 
 def _unexecuted_notes(stored: StoredRun) -> Iterator[str]:
@@ -337,10 +338,7 @@ def _notes_on_agent(seen: int, passed_over: int, *, takes_model: bool) -> Iterat
     if seen and not takes_model:
         yield "seen: what the agent's code was given, as its model's prompts are not known"
     if passed_over and takes_model:
-        yield (
-            f"not seen: {count(passed_over, 'changed result')} that the agent's code was given, but that no prompt of the model it was handed "
-            "contains word for word"
-        )
+        yield f"{count(passed_over, 'fault')} reached the agent's code but never its model"
 
 
 def _count_undecided(summary: Summary) -> int:

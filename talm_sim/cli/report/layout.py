@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from talm_sim.tasks import PaperRow, PaperRows
 from talm_sim.types import Matrix, Measure, Summary
@@ -102,8 +103,21 @@ def has_details(block: Block) -> bool:
 
 
 def further_tables(blocks: Sequence[Block]) -> dict[str, dict[str, Measure]]:
-    """Return the tables that these runs need below the first one: title to columns."""
-    return {title: every for title, every in tables(summary for block in blocks for summary in block.summaries).items() if title}
+    """Return the tables that these runs need below the first one, as far as they have a row: title to columns."""
+    summaries = [summary for block in blocks for summary in block.summaries]
+    return {title: every for title, every in tables(summaries).items() if title and any(sizes(one, every, title)[0] for one in summaries)}
+
+
+def shown_matrices(summary: Summary) -> list[Matrix]:
+    """Return the matrices that count something, without columns that count nothing unless these are rows as well."""
+    found = []
+    for matrix in summary.matrices:
+        kept = [place for place, name in enumerate(matrix.columns) if name in matrix.rows or any(row[place] for row in matrix.counts)]
+        if any(map(any, matrix.counts)):
+            columns, heads = ([values[place] for place in kept] if values else [] for values in (matrix.columns, matrix.heads))
+            counts = tuple(tuple(row[place] for place in kept) for row in matrix.counts)
+            found.append(matrix.model_copy(update={"columns": tuple(columns), "heads": tuple(heads), "counts": counts}))
+    return found
 
 
 def sizes(summary: Summary, table: Mapping[str, Measure], title: str = "") -> tuple[int, int]:
@@ -133,7 +147,7 @@ def line_measures(summary: Summary) -> dict[str, list[Measure]]:
 
 def figures_beside(summary: Summary, matrix: Matrix) -> dict[str, dict[str, Measure]]:
     """Return the figures beside a matrix: head to row to measure. If two matrices have the same rows, the first has the figures."""
-    earlier = summary.matrices[: summary.matrices.index(matrix)]
+    earlier = takewhile(lambda one: one.name != matrix.name, summary.matrices)
     own = set(matrix.rows).difference(*(other.rows for other in earlier))
     found: dict[str, dict[str, Measure]] = {}
     for one in summary.measures_in("matrix"):

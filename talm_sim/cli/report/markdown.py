@@ -6,7 +6,18 @@ import re
 from collections.abc import Iterator, Sequence
 
 from talm_sim.cli.report.curves import curve_table, curve_title
-from talm_sim.cli.report.layout import Block, further_tables, has_details, legend, line_measures, paper_cells, paper_heads, papers, sizes
+from talm_sim.cli.report.layout import (
+    Block,
+    further_tables,
+    has_details,
+    legend,
+    line_measures,
+    paper_cells,
+    paper_heads,
+    papers,
+    shown_matrices,
+    sizes,
+)
 from talm_sim.cli.terminal.text import one_line_text
 from talm_sim.comparison.bounded_gates import GateResult
 from talm_sim.tasks import PaperRows
@@ -87,7 +98,7 @@ def _render_details(summary: Summary) -> Iterator[str]:
         rows = [[markdown_cell(one.note or one.head), format_figure_with_interval(one), _counts(one)] for one in measures]
         yield from markdown_grid([title or "figure", "rate" if all(one.kind == "rate" for one in measures) else "value", "k/n"], rows)
         yield ""
-    for matrix in summary.matrices:
+    for matrix in shown_matrices(summary):
         if len(summary.matrices) > 1:
             yield f"{markdown_cell(matrix.name)}:"
             yield ""

@@ -18,10 +18,10 @@ from talm_sim.types import Measure, Summary
 from talm_sim.types.measures import columns
 from talm_sim.types.written_figures import format_figure, interval
 
-_WIDTH, _TEXT, _LEFT = 80, 77, 27
-"""Columns of a terminal: in all, for notes and titles, and at most for a group's name with its n."""
-_NARROW, _BROAD, _MOST = 9, 12, 6
-"""Columns of a measure (`.96–1.00` and a space fit the narrowest), and how many measures fit in one table."""
+_WIDTH, _TEXT, _LEFT, _LEAST = 80, 77, 27, 22
+"""Columns of a terminal: in all, for notes and titles, and at most and least for a group's name with its n."""
+_NARROW, _BROAD, _WIDEST, _MOST = 9, 12, 14, 6
+"""Columns of a measure (`.96–1.00` and a space fit the narrowest; a long word of a head the widest), and most measures of one table."""
 _INTERVAL = 10
 """Columns of the widest interval, `-1.00–1.00`."""
 _OTHERS = ("see notes", "notes")
@@ -64,7 +64,7 @@ def table_lines(blocks: Sequence[Block], *, explained: bool = False) -> Iterator
         )
     if explained and legend(blocks):
         yield Text()
-        yield from _notes([legend(blocks)])
+        yield from note_lines([legend(blocks)])
 
 
 def figure(one: Measure | None, width: int) -> str:
@@ -76,7 +76,7 @@ def figure(one: Measure | None, width: int) -> str:
 def _kind(block: Block) -> tuple[bool, tuple[tuple[str, str], ...]]:
     """Return whether a run needs its own head; if not, what its columns are."""
     found = columns(block.summaries)
-    alone = has_details(block) or len(found) > _MOST
+    alone = has_details(block) or len(_split(found)) > 1
     return alone, () if alone else tuple((name, one.head) for name, one in found.items())
 
 
@@ -88,22 +88,22 @@ def _render_shared_table(blocks: Sequence[Block]) -> Iterator[Text]:
     for number, block in enumerate(blocks):
         if number:
             yield Text()
-        yield from _title(block)
+        yield from block_title(block)
         for summary in block.summaries:
             yield from table.rows(summary)
         if len(blocks) == 1:
             yield from _further_tables(blocks, gap=bool(block.notes))
-        yield from _notes(note for note in block.notes if note not in shared)
+        yield from note_lines(note for note in block.notes if note not in shared)
     if shared:
         yield Text()
         yield Text("all of these:", style="dim")
-        yield from _notes(shared)
+        yield from note_lines(shared)
     if len(blocks) > 1:
         yield from _further_tables(blocks)
 
 
 def _render_block(block: Block) -> Iterator[Text]:
-    yield from _title(block)
+    yield from block_title(block)
     for number, measures in enumerate(_split(columns(block.summaries))):
         if number:
             yield Text()
@@ -116,14 +116,23 @@ def _render_block(block: Block) -> Iterator[Text]:
     yield from below
     if below and block.notes:
         yield Text()
-    yield from _notes(block.notes)
+    yield from note_lines(block.notes)
 
 
 def _split(measures: dict[str, Measure]) -> list[dict[str, Measure]]:
     """Split columns into tables that fit the screen, of as many columns each; one without any if there are none."""
     every = list(measures.items())
-    size = max(1, ceil(len(every) / max(1, ceil(len(every) / _MOST))))
-    return [dict(every[start : start + size]) for start in range(0, max(1, len(every)), size)]
+    for number in range(1, len(every) + 1):
+        size = ceil(len(every) / number)
+        found = [dict(every[start : start + size]) for start in range(0, len(every), size)]
+        if size <= _MOST and all(sum(_width(one.head) for one in part.values()) <= _WIDTH - _LEAST for part in found):
+            return found
+    return [dict([one]) for one in every] or [{}]
+
+
+def _width(head: str) -> int:
+    """Return the columns that a head needs, whose words stand below each other."""
+    return max(_NARROW, min(_WIDEST, max(map(cell_len, head.split()), default=0) + 1))
 
 
 def _further_tables(blocks: Sequence[Block], *, gap: bool = False) -> Iterator[Text]:
@@ -136,7 +145,7 @@ def _further_tables(blocks: Sequence[Block], *, gap: bool = False) -> Iterator[T
             yield from table.head()
             for block, summaries in having:
                 if summaries and len(blocks) > 1:
-                    yield from _title(block)
+                    yield from block_title(block)
                 for summary in summaries:
                     yield from table.rows(summary)
     if gap and further_tables(blocks):
@@ -150,20 +159,32 @@ class _Table:
         self._title = title
         self._measures = measures
         self._summaries = summaries
-        width = max(_NARROW, min(_BROAD, (_WIDTH - _LEFT) // max(1, len(measures))))
+        spare = _WIDTH - _LEFT - sum(_width(one.head) for one in measures.values())
+        more = max(0, spare // max(1, len(measures)))
         # `1.00–1.00`, of many rows, and intervals below zero are wider than the narrowest: their columns take the room from the names.
-        self._widths = {name: max(width, 1 + min(_INTERVAL, max(map(len, self._intervals(name)), default=0))) for name in measures}
+        self._widths = {
+            name: max(
+                min(_BROAD, _width(one.head) + more), _width(one.head), 1 + min(_INTERVAL, max(map(len, self._intervals(name)), default=0))
+            )
+            for name, one in measures.items()
+        }
         self._left = min(_LEFT, _WIDTH - sum(self._widths.values()))
 
     def head(self) -> Iterator[Text]:
-        yield Text(self.heads("n"), style="bold")
+        yield from (Text(line, style="bold") for line in self.heads("n"))
         judges = self._judges()
         if judges.strip():
             yield Text(" " * self._left + judges.rstrip(), style="dim")
 
-    def heads(self, n: str) -> str:
-        words = fit_line(self._title, self._left - len(n) - 1) if self._title else ""
-        return words + n.rjust(self._left - cell_len(words)) + "".join(self._cell(name, one.head) for name, one in self._measures.items())
+    def heads(self, n: str) -> Iterator[str]:
+        """Yield the title and the heads, each on as many lines as it needs."""
+        titled = list(wrap(self._title, self._left - len(n) - 1, "", "")) if self._title else []
+        words = {name: list(wrap(one.head, self._widths[name] - 1, "", "")) for name, one in self._measures.items()}
+        for place in range(-max(1, len(titled), *map(len, words.values())), 0):
+            left = titled[place] if -place <= len(titled) else ""
+            cells = (self._cell(name, parts[place] if -place <= len(parts) else "") for name, parts in words.items())
+            size = n if place == -1 else ""
+            yield (left + size.rjust(self._left - cell_len(left)) + "".join(cells)).rstrip()
 
     def rows(self, summary: Summary) -> Iterator[Text]:
         of = {one.name: one for one in summary.measures_in("column")}
@@ -224,14 +245,15 @@ def _paper(rows: PaperRows, summaries: Sequence[Summary], *, beside: bool) -> It
     shown = columns(summaries) if beside and len(columns(summaries)) < _MOST else {}
     shown |= {name: known[name] for row in rows.rows for name in row.values if name in known}
     table = _Table(shown, ())
-    yield from _notes([rows.title()])
-    yield Text(table.heads(""), style="dim")
+    yield from note_lines([rows.title()])
+    yield from (Text(line, style="dim") for line in table.heads(""))
     for row in rows.few():
         yield from table.paper(row, rows.name(row))
-    yield from _notes(rows.misprints())
+    yield from note_lines(rows.misprints())
 
 
-def _title(block: Block) -> Iterator[Text]:
+def block_title(block: Block) -> Iterator[Text]:
+    """Render the title of a block."""
     for line in wrap(block.title, _TEXT):
         yield Text(line, style="bold yellow" if block.is_control else "bold cyan")
 
@@ -243,7 +265,8 @@ def _shared_notes(blocks: Sequence[Block]) -> list[str]:
     return [note for note in blocks[0].notes if all(note in block.notes for block in blocks)]
 
 
-def _notes(notes: Iterable[str]) -> Iterator[Text]:
+def note_lines(notes: Iterable[str]) -> Iterator[Text]:
+    """Render notes, each on as many lines as it needs."""
     for note in notes:
         for line in wrap(note, _TEXT, "  ", "    "):
             yield Text(line, style="dim")

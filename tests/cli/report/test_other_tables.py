@@ -44,7 +44,7 @@ def test_the_table_by_tool_is_clean_and_the_same_as_data(talm: Talm) -> None:
     lines = out.splitlines()
     assert code == 0 and max(map(len, lines)) <= 80
     assert "\x1b" not in out and "\u202e" not in out and "\x00" not in out
-    assert lines[0].split() == ["n", "Wanted", "Called", "Args", "Other", "Calls", "Failed"]
+    assert lines[0].split() == ["n", "Wanted", "Called", "Arguments", "Other", "Calls", "Failed"]
     height = next(line for line in lines if line.startswith("  height "))
     assert height.split() == ["height", "3", "3", ".33", "1.00", ".67", "1", ".00"]
     assert "  in place of height: " in out and "=cmd() 1 time" in out

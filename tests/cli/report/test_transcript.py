@@ -100,11 +100,11 @@ def test_the_page_tells_the_whole_episode() -> None:
         "ended: answered after 2 model turns, 1,200 tokens in, 34 out",
         "How many people live there?",
         "argument country (removed: “in France”)",
-        "enough information? no",
+        "Asked 'Do you have enough information?', it said: no",
         "! not a valid call: f {: malformed JSON",
         "→ population(country='FR', year=2020)",
         "failed 500 http_500 live 0 ms perturbation http-500 fired perturbation slow injected, not seen by the model "
-        "perturbation http-404:p=0 eligible, not injected",
+        "perturbation http-404:p=0 could have been hit, was not",
         '{"detail": "broken"}',
         "asks the human: Which country? a person (at the terminal): France",
         "asks the human: Which year? a person (at the terminal): does not know",
