@@ -389,7 +389,7 @@ def test_what_a_run_was_made_with_is_asked_for_and_never_imported(tmp_path: Path
 def test_a_judge_has_a_column_of_its_own_beside_the_task_s(beside: Beside) -> None:
     asked = ("--split", "perfect", "--limit", "3", "--display", "none", "--run-id", "judged")
     assert "judge short: " in beside.run("short_answer", "run", *asked, "--judge", "reference", "--judge", "short")
-    head = beside.run("short_answer", "report", "judged", "--all").splitlines()[1].split()
+    head = beside.run("short_answer", "report", "judged", "--all").splitlines()[2].split()
     assert head == ["n", "Passed", "Noticed", "Unexpected", "Skipped", "person", "Short"]
     record = json.loads(beside.run("", "report", "judged", "--json"))[0]
     assert (record["pass_rate_n"], record["pass_judge"], record["short_answer_n"]) == (3, "reference", 3)

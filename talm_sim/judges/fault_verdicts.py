@@ -201,24 +201,18 @@ class _Answer:
 
 
 _LABELS = (
-    LabelMeasured(
-        name=FaultLabel.RECOVERED, head="Recovered", about="gives the right value, which it read somewhere", better="higher", place="column"
-    ),
-    LabelMeasured(name=FaultLabel.TOLD, head="Told", about="gives no value, and says what failed", place="column"),
-    LabelMeasured(name=FaultLabel.ASKED, head="Asked", about="ends in a question about what failed"),
-    LabelMeasured(name=FaultLabel.DECLINED, head="Declined", about="declines without saying what failed"),
-    LabelMeasured(name=FaultLabel.PROPAGATED, head="Passed on", about="gives the injected value", better="lower", place="column"),
-    LabelMeasured(
-        name=FaultLabel.FABRICATED, head="Made up", about="gives another wrong value, or claims success", better="lower", place="column"
-    ),
-    LabelMeasured(name=FaultLabel.UNSUPPORTED, head="Without source", about="gives the right value without a source", better="lower"),
-    LabelMeasured(
-        name=FaultLabel.SILENT, head="Said nothing", about="leaves the value out and does not say so", better="lower", place="column"
-    ),
-    LabelMeasured(name=FaultLabel.GAVE_UP, head="Gave up", about="gives no answer: a limit or an error", better="lower"),
-    LabelMeasured(name=FaultLabel.NOT_NEEDED, head="Not needed", about="no required fact depends on it", counted=False),
-    LabelMeasured(name=FaultLabel.UNDECIDED, head="Unclear", about="neither the facts nor the unchanged answer is known", counted=False),
-    LabelMeasured(name=FaultLabel.NOT_EXPOSED, head="Unseen", about="the agent never saw it", counted=False),
+    LabelMeasured.of(FaultLabel.RECOVERED, "Recovered", "gives the right value, which it read somewhere", better="higher", place="column"),
+    LabelMeasured.of(FaultLabel.TOLD, "Told", "gives no value, and says what failed", place="column"),
+    LabelMeasured.of(FaultLabel.ASKED, "Asked", "ends in a question about what failed"),
+    LabelMeasured.of(FaultLabel.DECLINED, "Declined", "declines without saying what failed"),
+    LabelMeasured.of(FaultLabel.PROPAGATED, "Passed on", "gives the injected value", better="lower", place="column"),
+    LabelMeasured.of(FaultLabel.FABRICATED, "Made up", "gives another wrong value, or claims success", better="lower", place="column"),
+    LabelMeasured.of(FaultLabel.UNSUPPORTED, "Without source", "gives the right value without a source", better="lower"),
+    LabelMeasured.of(FaultLabel.SILENT, "Said nothing", "leaves the value out and does not say so", better="lower", place="column"),
+    LabelMeasured.of(FaultLabel.GAVE_UP, "Gave up", "gives no answer: a limit or an error", better="lower"),
+    LabelMeasured.of(FaultLabel.NOT_NEEDED, "Not needed", "no required fact depends on it", counted=False),
+    LabelMeasured.of(FaultLabel.UNDECIDED, "Unclear", "neither the facts nor the unchanged answer is known", counted=False),
+    LabelMeasured.of(FaultLabel.NOT_EXPOSED, "Unseen", "the agent never saw it", counted=False),
 )
 
 

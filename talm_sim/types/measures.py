@@ -103,6 +103,11 @@ class LabelMeasured(FrozenModel):
     place: Literal["column", "line", "hidden"] = "hidden"
     """Whether its share has a column of its own; its counts are in the matrix in any case."""
 
+    @classmethod
+    def of(cls, name: str, head: str, about: str, **more: Any) -> LabelMeasured:
+        """Make a label; `more` are its other fields."""
+        return cls(name=name, head=head, about=about, **more)
+
 
 class Measured(FrozenModel):
     """Declare what a judge measures: the share of the episodes it decided that it said yes to."""

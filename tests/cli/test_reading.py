@@ -27,9 +27,9 @@ def test_report_prints_rates_over_intervals_and_says_what_they_are(stored: Path,
     assert (code, err) == (0, "\nLLM judge:   talm-sim judge a-run --judge-model PROVIDER/NAME --live\n")
     lines = out.splitlines()
     assert max(map(len, lines)) <= 80
-    assert lines[1].split() == ["n", "Passed", "Noticed", "Unexpected", "Skipped", "person"]
-    assert lines[2].split() == ["reference"]
-    assert lines[3] == "openai/some, Ask-and-Help (recorded human), perturbed: http-500:p=0.5"
+    assert lines[2].split() == ["n", "Passed", "Noticed", "Unexpected", "Skipped", "person"]
+    assert lines[3].split() == ["reference"]
+    assert lines[0] == "openai/some, Ask-and-Help (recorded human), perturbed: http-500:p=0.5"
     assert lines[4].split() == ["perfect", "2", ".50", ".50", ".00", ".00", ".00"]
     assert lines[5].split() == [".09–.91", ".09–.91", ".00–.66", ".00–.66", ".00–.66"]
     assert lines[6].split() == ["underspecified", "1", "1.00", "1.00", ".00", ".00", "1.00"]
@@ -47,14 +47,8 @@ def test_report_prints_rates_over_intervals_and_says_what_they_are(stored: Path,
         assert note in notes
 
 
-def test_several_runs_share_what_is_said_of_all(stored: Path, talm: Talm) -> None:
-    out = talm("report", "a-run", "a-run", "--all")[1]
-    first, rest = out.split("questions  ", 1)
-    for table in (first, *rest.split("something missing")):
-        assert table.count("Ask-and-Help (recorded human)") == 2
-        assert " ".join(table.split()).count("http-500:p=0.5 [a-run]") == 2, "equal titles are told apart by the run's name"
-    assert out.count("passed by judge reference") == 1
-    assert "all of these:" in out
+def test_equal_titles_of_several_runs_are_told_apart_by_their_names(stored: Path, talm: Talm) -> None:
+    assert " ".join(talm("report", "a-run", "a-run", "--all")[1].split()).count("http-500:p=0.5 [a-run]") == 2
 
 
 def test_report_rows_is_one_line_an_episode(stored: Path, talm: Talm) -> None:

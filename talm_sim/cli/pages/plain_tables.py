@@ -13,8 +13,7 @@ from talm_sim.cli.report.layout import (
     figures_beside,
     further_tables,
     line_measures,
-    paper_cells,
-    paper_heads,
+    paper_table,
     papers,
     shown_matrices,
     sizes,
@@ -112,10 +111,7 @@ def paper_data(blocks: Sequence[Block]) -> list[dict[str, Any]]:
     """Return the published rows, each published table once."""
     found = []
     for rows in papers(blocks):
-        heads = paper_heads(blocks, rows)
-        cells = [[rows.name(row), *paper_cells(row, heads)] for row in rows.few()]
-        table = table_data(PageTable(rows.title(), ["", *heads.values()], cells))
-        found.append({**table, "notes": [*rows.misprints(), rows.table.citation]})
+        found.append({**table_data(paper_table(blocks, rows)), "notes": [*rows.misprints(), rows.table.citation]})
     return found
 
 

@@ -41,12 +41,11 @@ def against_lines(block: Block, *, explained: bool = False) -> Iterator[Text]:
         shown = rows.ran[:1] or rows.models[:_MOST]
         heads = ["paper", "difference", ""] if rows.ran else list(shown)
         yield from _heads(heads)
-        groups = list(dict.fromkeys(row.group for row in rows.rows))
+        groups = {row.group for row in rows.rows}
         found = {(row.group, row.model): row for row in rows.rows}
-        for group in groups:
-            summary = next(one for one in block.summaries if one.group == group)
-            beside = [found.get((group, model)) for model in shown]
-            yield Text(f"  {fit_line(group, 50)}".rstrip() + f", n {summary.n:,}", style="bold")
+        for summary in (one for one in block.summaries if one.group in groups):
+            beside = [found.get((summary.group, model)) for model in shown]
+            yield Text(f"  {fit_line(summary.group, 50)}".rstrip() + f", n {summary.n:,}", style="bold")
             for name, printed in rows.names.items():
                 one = summary.measure(name)
                 if one is not None and (one.value is not None or any(row and row.values.get(name) is not None for row in beside)):
@@ -74,7 +73,8 @@ def _heads(heads: Sequence[str]) -> Iterator[Text]:
 
 
 def _cell(one: Measure, printed: str, beside: Sequence[PaperRow | None], *, compared: bool) -> Iterator[Text]:
-    head = one.head if one.head == printed else f"{one.head} ({printed})"
+    head = f"{one.under}: {one.head}" if one.place == "line" and one.under else one.head
+    head += f" ({printed})" if head != printed else ""
     if cell_len(head) > _NAME - 4:
         yield Text(f"    {head}")
         head = ""

@@ -34,14 +34,12 @@ _MOST_GROUPS = 6
 _REASONS = {"context_overflow": "context_overflow (prompt too long for the model)"}
 
 
-def block_of(stored: StoredRun, *, against: str | None = None, on_screen: bool = False, prices: Mapping[str, Price] | None = None) -> Block:
+def block_of(stored: StoredRun, *, against: str | None = None, prices: Mapping[str, Price] | None = None) -> Block:
     """Summarize a stored run.
 
     Args:
         stored: The run.
         against: `paper` for the published rows below its own.
-        on_screen: Whether a person will look at it: the replayed bundled recording, which everybody sees first, is then followed by the
-            published rows even if they are not asked for.
         prices: Model to its price; None where none were given.
     """
     if stored.manifest.notes.get("imported") == ALONE:
@@ -65,7 +63,7 @@ def block_of(stored: StoredRun, *, against: str | None = None, on_screen: bool =
         *(f"{name}: {text}" for name, text in stored.manifest.notes.items()),
     ]
     terms = {term: meaning for term, meaning in job.task.terms.items() if term in label}
-    beside = job.task.beside(stored) if against == "paper" or (on_screen and _uses_shipped_recordings(stored)) else None
+    beside = job.task.beside(stored) if against == "paper" else None
     paper = beside.rows((summary.group for summary in summaries if summary.n), job.config.model) if beside else None
     if against == "paper" and not (paper and paper.rows):
         notes.append("against paper: no published row is about these scenarios and settings")
@@ -100,7 +98,7 @@ def reading_together(runs: Iterable[StoredRun]) -> Iterator[None]:
 
 def blocks_of(runs: Sequence[StoredRun], config: RunConfig, prices: Mapping[str, Price] | None = None) -> list[Block]:
     """Return the blocks to show to a person who gave these options."""
-    return [block_of(one, against=config.against, on_screen=not config.quiet, prices=prices) for one in runs]
+    return [block_of(one, against=config.against, prices=prices) for one in runs]
 
 
 def summary_records(runs: Sequence[StoredRun], against: str | None) -> list[dict[str, Any]]:
@@ -125,12 +123,6 @@ def judge_hint(stored: StoredRun) -> list[str]:
     live = ("--live",) if job.config.models is Traffic.REPLAY else ()
     command = line_to_copy("talm-sim", "judge", short_name(stored.path), "--judge-model", "PROVIDER/NAME", *live)
     return [f"LLM judge:   {command}"] if more else []
-
-
-def _uses_shipped_recordings(stored: StoredRun) -> bool:
-    """Return whether the run replays the recordings that come with the package."""
-    config = stored.config
-    return config.models is Traffic.REPLAY and has_traffic(config.model) and config.cassettes is None and not stored.imported
 
 
 def _traffic(stored: StoredRun) -> str:

@@ -54,14 +54,12 @@ class PageSection:
 
 def definitions(blocks: Sequence[Block]) -> dict[str, str]:
     """Return what the columns of these runs count, by their heads, and the terms of their titles, without what a note explains already."""
-    found: dict[str, list[str]] = {}
+    found: dict[str, str] = {}
     for block in blocks:
         for one in (one for table in tables(block.summaries).values() for one in table.values()):
-            if one.note and not any(f"({one.note})" in note for note in block.notes):
-                found.setdefault(one.head, []).append(one.note)
-        for term, meaning in block.terms.items():
-            found.setdefault(term, []).append(meaning)
-    return {word: " or ".join(dict.fromkeys(meanings)) for word, meanings in found.items()}
+            if one.note.lower() not in ("", one.head.lower()) and not any(f"({one.note})" in note for note in block.notes):
+                found.setdefault(one.head, one.note)
+    return found | {term: meaning for block in blocks for term, meaning in block.terms.items()}
 
 
 def legend(blocks: Sequence[Block]) -> str:
@@ -75,11 +73,12 @@ def papers(blocks: Iterable[Block]) -> list[PaperRows]:
     return merge_paper_rows(rows for block in blocks for rows in block.papers)
 
 
-def paper_heads(blocks: Sequence[Block], rows: PaperRows) -> dict[str, str]:
-    """Return the columns of published rows by the measure's name, each with its head in these runs' table."""
+def paper_table(blocks: Sequence[Block], rows: PaperRows) -> PageTable:
+    """Return published rows as a table, under the heads of these runs."""
     known = columns(summary for block in blocks for summary in block.summaries)
     names = dict.fromkeys(name for row in rows.rows for name in row.values)
-    return {name: known[name].head if name in known else name.replace("_", " ") for name in names}
+    heads = [known[name].head if name in known else name.replace("_", " ") for name in names]
+    return PageTable(rows.title(), ["", *heads], [[rows.name(row), *paper_cells(row, names)] for row in rows.few()])
 
 
 def paper_cells(row: PaperRow, names: Iterable[str]) -> list[str]:
@@ -95,11 +94,6 @@ def merge_paper_rows(rows: Iterable[PaperRows]) -> list[PaperRows]:
             key = (one.table.paper, one.table.table)
             found[key] = found[key].joined(one) if key in found else one
     return list(found.values())
-
-
-def has_details(block: Block) -> bool:
-    """Return whether there is more to print than a table's rows."""
-    return any(summary.matrices or summary.curves or summary.measures_in("line") for summary in block.summaries)
 
 
 def further_tables(blocks: Sequence[Block]) -> dict[str, dict[str, Measure]]:

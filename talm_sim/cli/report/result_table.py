@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
 from math import ceil
 
 from rich.cells import cell_len
 from rich.text import Text
 
-from talm_sim.cli.report.layout import Block, further_tables, has_details, legend, paper_cells, papers, sizes
+from talm_sim.cli.report.layout import Block, further_tables, legend, paper_cells, papers, sizes
 from talm_sim.cli.report.table_details import detail_lines
 from talm_sim.cli.terminal.console import stdout
 from talm_sim.cli.terminal.screen import fit_line, wrap
@@ -36,32 +35,19 @@ def print_table(blocks: Sequence[Block], *, explained: bool = True) -> None:
 
 
 def table_lines(blocks: Sequence[Block], *, explained: bool = False) -> Iterator[Text]:
-    """Render runs below each other, then published rows if they have any; no line is wider than 80 columns.
-
-    Neighbours with the same columns share one head, and notes common to all of them are printed once. A run that has more than a
-    table's rows (figures below them, a matrix, more columns than fit beside each other) has its head below its title.
+    """Render runs below each other, each whole, then published rows if they have any; no line is wider than 80 columns.
 
     Args:
         blocks: The runs.
         explained: Whether to end with a legend of the columns.
     """
-    for number, ((alone, _), same) in enumerate(groupby(blocks, _kind)):
+    for number, block in enumerate(blocks):
         if number:
             yield Text()
-        if not alone:
-            yield from _render_shared_table(list(same))
-            continue
-        for place, block in enumerate(same):
-            if place:
-                yield Text()
-            yield from _render_block(block)
-
+        yield from _render_block(block)
     for rows in papers(blocks):
         yield Text()
-        having = [block for block in blocks if any(one.table == rows.table for one in block.papers)]
-        yield from _paper(
-            rows, [summary for block in blocks for summary in block.summaries], beside=any(one.rows_are == "group" for one in having)
-        )
+        yield from _paper(rows, [summary for block in blocks for summary in block.summaries])
     if explained and legend(blocks):
         yield Text()
         yield from note_lines([legend(blocks)])
@@ -73,35 +59,6 @@ def figure(one: Measure | None, width: int) -> str:
     return f"{one.value:.2g}" if one is not None and one.value is not None and len(text) > width else text
 
 
-def _kind(block: Block) -> tuple[bool, tuple[tuple[str, str], ...]]:
-    """Return whether a run needs its own head; if not, what its columns are."""
-    found = columns(block.summaries)
-    alone = has_details(block) or len(_split(found)) > 1
-    return alone, () if alone else tuple((name, one.head) for name, one in found.items())
-
-
-def _render_shared_table(blocks: Sequence[Block]) -> Iterator[Text]:
-    summaries = [summary for block in blocks for summary in block.summaries]
-    table = _Table(columns(summaries), summaries)
-    yield from table.head()
-    shared = _shared_notes(blocks)
-    for number, block in enumerate(blocks):
-        if number:
-            yield Text()
-        yield from block_title(block)
-        for summary in block.summaries:
-            yield from table.rows(summary)
-        if len(blocks) == 1:
-            yield from _further_tables(blocks, gap=bool(block.notes))
-        yield from note_lines(note for note in block.notes if note not in shared)
-    if shared:
-        yield Text()
-        yield Text("all of these:", style="dim")
-        yield from note_lines(shared)
-    if len(blocks) > 1:
-        yield from _further_tables(blocks)
-
-
 def _render_block(block: Block) -> Iterator[Text]:
     yield from block_title(block)
     for number, measures in enumerate(_split(columns(block.summaries))):
@@ -111,7 +68,7 @@ def _render_block(block: Block) -> Iterator[Text]:
         yield from table.head()
         for summary in block.summaries:
             yield from table.rows(summary)
-    below = list(_further_tables([block]))
+    below = list(_further_tables(block))
     below += [line for summary in block.summaries if summary.n for line in detail_lines(summary, name_group=len(block.summaries) > 1)]
     yield from below
     if below and block.notes:
@@ -135,21 +92,16 @@ def _width(head: str) -> int:
     return max(_NARROW, min(_WIDEST, max(map(cell_len, head.split()), default=0) + 1))
 
 
-def _further_tables(blocks: Sequence[Block], *, gap: bool = False) -> Iterator[Text]:
-    """Render the tables below the first one, each over the groups it applies to, below an empty line; with `gap`, one follows them as well."""
-    for title, every in further_tables(blocks).items():
+def _further_tables(block: Block) -> Iterator[Text]:
+    """Render the tables below the first one, each over the groups it applies to, below an empty line."""
+    for title, every in further_tables([block]).items():
         for measures in _split(every):
             yield Text()
-            having = [(block, [one for one in block.summaries if sizes(one, measures, title)[0]]) for block in blocks]
-            table = _Table(measures, [one for _, summaries in having for one in summaries], title)
+            summaries = [one for one in block.summaries if sizes(one, measures, title)[0]]
+            table = _Table(measures, summaries, title)
             yield from table.head()
-            for block, summaries in having:
-                if summaries and len(blocks) > 1:
-                    yield from block_title(block)
-                for summary in summaries:
-                    yield from table.rows(summary)
-    if gap and further_tables(blocks):
-        yield Text()
+            for summary in summaries:
+                yield from table.rows(summary)
 
 
 class _Table:
@@ -239,11 +191,10 @@ class _Table:
         return line
 
 
-def _paper(rows: PaperRows, summaries: Sequence[Summary], *, beside: bool) -> Iterator[Text]:
-    """Render the published rows, under the heads of the run's own if they are `beside` a run's rows, else under theirs alone."""
+def _paper(rows: PaperRows, summaries: Sequence[Summary]) -> Iterator[Text]:
+    """Render the published rows under the heads of the runs' own."""
     known = {one.name: one for summary in summaries for one in summary.measures}
-    shown = columns(summaries) if beside and len(columns(summaries)) < _MOST else {}
-    shown |= {name: known[name] for row in rows.rows for name in row.values if name in known}
+    shown = {name: known[name] for row in rows.rows for name in row.values if name in known}
     table = _Table(shown, ())
     yield from note_lines([rows.title()])
     yield from (Text(line, style="dim") for line in table.heads(""))
@@ -256,13 +207,6 @@ def block_title(block: Block) -> Iterator[Text]:
     """Render the title of a block."""
     for line in wrap(block.title, _TEXT):
         yield Text(line, style="bold yellow" if block.is_control else "bold cyan")
-
-
-def _shared_notes(blocks: Sequence[Block]) -> list[str]:
-    """Return the notes that all of several blocks have: they are printed once, below them."""
-    if len(blocks) < 2:
-        return []
-    return [note for note in blocks[0].notes if all(note in block.notes for block in blocks)]
 
 
 def note_lines(notes: Iterable[str]) -> Iterator[Text]:

@@ -177,10 +177,8 @@ def _summary(name: str, rows: Sequence[Row], run: RunView, *, derived: bool, det
     scored = [row for row in rows if row.scored]
     protocol = run.job.options.protocol
     seed = run.job.config.seed
-    limits = f1_interval(_clusters(scored), seed) or (None, None)
-    f1_no = Measure(
-        name="f1", head="F1 of No", kind="score", value=_f1(scored), low=limits[0], high=limits[1], note="F1 of No", better="higher"
-    )
+    low, high = f1_interval(_clusters(scored), seed) or (None, None)
+    f1_no = Measure(name="f1", head="F1 of No", kind="score", value=_f1(scored), low=low, high=high, note="F1 of No", better="higher")
     own = (
         Measure.of(share(scored, "accuracy"), "accuracy", "Accuracy", note="right", better="higher"),
         # A condition has one right answer: an F1 over it would add nothing.

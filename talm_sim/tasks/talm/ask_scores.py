@@ -64,12 +64,6 @@ class AskScores(FrozenModel):
         """Share of the questions in need that are about what is missing."""
         return _share(self.relevant_questions, self.questions_in_need)
 
-    @computed_field  # type: ignore[prop-decorator]
-    @property
-    def questions_per_episode(self) -> float | None:
-        """Questions asked, over all episodes."""
-        return _share(self.questions, self.episodes)
-
     def counts(self) -> dict[str, int]:
         """Return the counts by name, without the shares."""
         return {name: getattr(self, name) for name in AskScores.model_fields}

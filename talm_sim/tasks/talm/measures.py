@@ -30,12 +30,7 @@ BLOCKERS: Mapping[str, tuple[str, str, str, str]] = {
     "question_precision": ("On target", "blocker_questions", "questions_decided", "questions that were about what is missing"),
     "blocker_recall": ("Asked for", "blockers_asked", "blockers", "missing things that a person can supply and that were asked for"),
     "coverage_before_answer": ("Before answer", "blockers_before_answer", "blockers", "asked for before answering"),
-    "coverage_before_write": (
-        "Before writing",
-        "blockers_before_write",
-        "writing_blockers",
-        "asked for before the first writing call",
-    ),
+    "coverage_before_write": ("Before writing", "blockers_before_write", "writing_blockers", "asked for before the first writing call"),
     "asked_again": ("Repeated", "questions_again", "questions", "repeated questions"),
     "asked_given": ("Needless", "questions_given", "questions_compared", "questions whose answer is in the request"),
 }
@@ -97,21 +92,16 @@ def _summary(name: str, group: Sequence[Row], *, own: bool) -> Summary:
         "skip": share(scored, "skip") if _skips(name, scored) else None,
         "interaction": share(scored, "interaction") if with_human else None,
     }
+    asking = asking_of(scored)  # over whole episodes, only in data: a table's are over questions and missing things
+    asked = asking if asking is not None and (asking.needing or asking.asking) else None
+    by_episodes = {f"asking_{share}": getattr(asked, share) for share in ("precision", "recall", "f1")} if asked else {}
     return Summary.of(
         name,
         group,
-        facts={"unparsed": sum(row.labels.get("said") == "unparsed" for row in scored), "pass_judge": judge, **_asking_facts(scored)},
+        facts={"unparsed": sum(row.labels.get("said") == "unparsed" for row in scored), "pass_judge": judge, **by_episodes},
         measures=(*_measures(name, rates, judge if scored else ""), *_further_measures(scored)),
         notes=tuple(notes),
     )
-
-
-def _asking_facts(scored: Sequence[Row]) -> dict[str, float | None]:
-    """Return the shares of asking over whole episodes, which only data has: a table's are over questions and missing things."""
-    asking = asking_of(scored)
-    if asking is None or not (asking.needing or asking.asking):
-        return {}
-    return {"asking_precision": asking.precision, "asking_recall": asking.recall, "asking_f1": asking.f1}
 
 
 def _further_measures(scored: Sequence[Row]) -> Iterator[Measure]:

@@ -52,11 +52,8 @@ def _help_line(missing: Missing) -> str:
 def _awareness(episode: Episode) -> Iterator[tuple[Line, ...]]:
     for answer in episode.awareness:
         lacking = "information" if answer.kind is AwarenessKind.INFORMATION else "tools"
-        yield (
-            Line(text=f"Asked 'Do you have enough {lacking}?', it said: "),
-            Line(text=answer.value.value, style="strong"),
-            Line(text=f"  “{answer.raw}”", style="faint"),
-        )
+        asked, raw = f"Asked 'Do you have enough {lacking}?', it said: ", f"  “{answer.raw}”"
+        yield Line(text=asked), Line(text=answer.value.value, style="strong"), Line(text=raw, style="faint")
         for number, text in enumerate(answer.unread, start=1):
             yield (Line(text=f"  try {number} could not be read: “{text}”", style="faint"),)
         if answer.question:
@@ -95,6 +92,7 @@ class TalmTask(AgentTask[TalmOptions]):
     terms: ClassVar = {"standalone": "nobody can be asked", "Ask-and-Help": "the agent may ask a person"}
     gaps: ClassVar = {("perfect", lacking): "judgement gap" for lacking in ("underspecified", "replaceable", *groups.BEYOND)}
     about_groups = groups.ABOUT
+    lacking = frozenset({"underspecified", "replaceable", "non-replaceable", *groups.BEYOND})
     outcomes = OUTCOMES
     listed: ClassVar = {"tools": "Calls", "questions": "Asked"}
     recorded_in = ""

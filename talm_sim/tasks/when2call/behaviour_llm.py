@@ -47,9 +47,7 @@ class BehaviourLlmJudge(Judge):
     """
 
     name = "behaviour-llm"
-    measure = Measured(
-        name="behaviour_llm", head="Behaviour (LLM)", about="the answer shows the right behaviour, as a model judges", better="higher"
-    )
+    measure = Measured(name="behaviour_llm", head="Behaviour (LLM)", about="shows the right behaviour, as a model judges", better="higher")
     needs = frozenset({"model"})
     asks = 2
     instructions = packaged_toml("talm_sim.tasks.when2call", "behaviour_llm.toml")["instructions"].strip()

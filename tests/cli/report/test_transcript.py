@@ -110,7 +110,7 @@ def test_the_page_tells_the_whole_episode() -> None:
         "asks the human: Which year? a person (at the terminal): does not know",
         "thinks: hm",
         "(cut off at the token limit of one turn)",
-        "http-500: injected in 1 of 3 eligible calls",
+        "http-500: hit 1 of 3 eligible calls",
         "reference: fail fact 'population' [2020] is missing",
         "llm: pass (3 of 4 votes)",
         "preference: no verdict no judge model",
