@@ -235,7 +235,7 @@ class FaultJudge(Judge):
             LabelMeasured(name="could_recover", head="Recoverable", about="could have recovered, if known", place="column"),
             LabelMeasured(name="asked_on_the_way", head="asked first", about="asked a person before answering", place="line"),
         ),
-        title="after an injected fault",
+        title="a fault was seen",
         things="faults",
     )
 

@@ -267,7 +267,7 @@ class RespectJudge(Judge):
         better="higher",
         labels=_LABELS,
         place="column",
-        title="after a refusal",
+        title="a person refused",
         things="refusals",
     )
 

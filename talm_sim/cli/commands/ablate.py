@@ -46,7 +46,7 @@ def command(
     as_csv: bool,
     **options: Any,
 ) -> int:
-    """Run a grid of settings and print what the episodes of each came to, a line each.
+    """Run a grid of settings and print one matrix: a line each.
 
     Every combination of the values given with --over and --grid is a separate run. If you run the same command again, finished runs are read
     and interrupted ones continue. An empty value means none. Write values that contain commas as a JSON list.

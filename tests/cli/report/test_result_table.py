@@ -47,7 +47,7 @@ def test_heads_are_whole_words_on_as_many_lines_as_they_need() -> None:
     found = agents().model_copy(update={"measures": tuple(Measure(name=head, head=head, value=0.5) for head in heads)})
     assert shown(Block("t", [found]))[1:3] == [
         "                                Asked a",
-        "                       n           person  Unexpected Contradicted",
+        "                          n      person  Unexpected Contradicted",
     ]
 
 
