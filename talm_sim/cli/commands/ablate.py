@@ -127,7 +127,7 @@ def _print_matrix(done: Ablation, prices: Mapping[str, Price] | None) -> None:
     with until_reader_leaves():
         print_lines(matrix_lines(blocks) if known else counts_in_words(blocks))
         print_lines((Line(text=f"  {label}: "), Line(text=said, style="faint")) for label, said in took)
-        print_lines([(), *((Line(text=f"  {what:<16} ", style="faint"), Line(text=command)) for what, command in steps)])
+        print_lines([(), *((Line(text=f"  {what:<15} ", style="faint"), Line(text=command)) for what, command in steps)])
 
 
 def _read_axes(axes: Sequence[str]) -> dict[str, list[Any]]:

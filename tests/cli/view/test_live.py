@@ -76,7 +76,7 @@ def test_without_a_run_the_newest_is_shown_and_several_are_together(tmp_path: Pa
     with viewing(cwd=tmp_path) as viewer:
         viewer.visit()
         assert [run["id"] for run in viewer.state()["index"]["runs"]] == ["second"]
-    assert "the page of second; the link works once; stop with Ctrl-C" in viewer.said
+    assert "Showing second. The link works once. Ctrl-C stops." in viewer.said
     with viewing("first", "second", cwd=tmp_path) as viewer:
         viewer.visit()
         assert [run["id"] for run in viewer.state()["index"]["runs"]] == ["first", "second"]
