@@ -74,7 +74,7 @@ def test_the_papers_rows_stand_below_with_misprints_mended_and_marked() -> None:
     assert "different scenarios and models; for orientation only" in text
     assert "no-tools, n 4 PR .75 .30–.95 .29*" in text and "* GPT4o, no-tools: printed as 0.029, a misprint" in text
     same = against(Block("a/b", [agents()], papers=[replace(rows, ran=("GPT4o",))]))
-    assert "ours 95 % int. paper difference perfect, n 4 PR .75 .30–.95 .68 +.07 inside Aware .75 .30–.95 1.00 -.25 outside" in same
+    assert "ours 95 % int. GPT4o difference perfect, n 4 PR .75 .30–.95 .68 +.07 inside Aware .75 .30–.95 1.00 -.25 outside" in same
     assert [row.model for row in paper("talm", *("perfect", "underspecified", "no-tools", "replaceable"), human="none").few()] == ["GPT4o"] * 4
     assert paper("talm", "perfect", human="none").title().startswith("published: Fail-TaLMs Table 1 (standalone), ")
     llama = against(Block("a/b", [choices()], papers=[paper("when2call", "all")]))

@@ -39,7 +39,7 @@ def against_lines(block: Block, *, explained: bool = False) -> Iterator[Text]:
     for rows in block.papers:
         yield from note_lines([rows.title()])
         shown = rows.ran[:1] or rows.models[:_MOST]
-        heads = ["paper", "difference", ""] if rows.ran else list(shown)
+        heads = [*shown, *(["difference", ""] if rows.ran else [])]
         yield from _heads(heads)
         groups = {row.group for row in rows.rows}
         found = {(row.group, row.model): row for row in rows.rows}
