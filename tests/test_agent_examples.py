@@ -121,8 +121,8 @@ def test_an_agent_at_the_command_line(tmp_path: Path, monkeypatch: pytest.Monkey
     words = ["run", "--agent", "plain_function:act", "--scenario", SCENARIO, "--display", "plain", "--run-id", "r", "--human", "terminal"]
     assert main(words) == 1  # it waits
     told = capsys.readouterr().err
-    assert "agent plain_function:act: if it asks a model, that is live; nothing is recorded" in told
-    assert "starts again on resume; answers are kept" in told
+    assert "agent plain_function:act: if it calls a model itself, the call is live; nothing is recorded" in told
+    assert "restart on resume; your answers are kept" in told
     assert main(["answer", "r", "--text", "She was born on 1994-03-11."]) == 0
     sys.modules.pop("plain_function", None)
     monkeypatch.setattr("talm_sim.agent.own.agents._agents", {})

@@ -216,7 +216,7 @@ def test_a_task_whose_agent_acts_is_one_file(beside: Beside) -> None:
     (beside.directory / "impatient.py").write_text(IMPATIENT)
     asked = ("run", "--task", "refunds", "--agent", "impatient:act", "--cassettes", "rec", "--display", "none")
     table = beside.run("refunds", *asked, "--record", "--run-id", "live", "--perturb", "http-500:tool=refund,times=1")
-    assert "http-500:tool=refund,times=1 fired in 2 of 2 episodes (2 of 2 calls)" in " ".join(table.split())
+    assert "http-500:tool=refund,times=1 hit 2 of 2 calls (2 of 2 episodes)" in " ".join(table.split())
     (record,) = json.loads(beside.run("refunds", "report", "live", "--json"))
     assert (record["n"], record["looked"]) == (2, 0.0)
     beside.run("refunds", *asked, "--record", "--run-id", "whole")
@@ -389,8 +389,8 @@ def test_what_a_run_was_made_with_is_asked_for_and_never_imported(tmp_path: Path
 def test_a_judge_has_a_column_of_its_own_beside_the_task_s(beside: Beside) -> None:
     asked = ("--split", "perfect", "--limit", "3", "--display", "none", "--run-id", "judged")
     assert "judge short: " in beside.run("short_answer", "run", *asked, "--judge", "reference", "--judge", "short")
-    head = beside.run("short_answer", "report", "judged", "--all").splitlines()[0].split()
-    assert head == ["n", "PR", "Aware", "Unexp", "Skip", "Inter", "Short"]
+    head = beside.run("short_answer", "report", "judged", "--all").splitlines()[2].split()
+    assert head == ["n", "Passed", "Noticed", "Unexpected", "Skipped", "person", "Short"]
     record = json.loads(beside.run("", "report", "judged", "--json"))[0]
     assert (record["pass_rate_n"], record["pass_judge"], record["short_answer_n"]) == (3, "reference", 3)
     assert 0 < record["short_answer"] <= 1
@@ -404,7 +404,7 @@ def test_a_judge_has_a_column_of_its_own_beside_the_task_s(beside: Beside) -> No
 def test_a_perturbation_takes_a_text(beside: Beside) -> None:
     asked = ("--split", "perfect", "--limit", "2", "--model", "sim/oracle", "--display", "none", "--run-id", "damaged")
     table = beside.run("polite_refusal", "run", *asked, "--perturb", "polite-refusal:words=not today")
-    assert "polite-refusal:words=not today fired in 2 of 2 episodes" in " ".join(table.split())
+    assert "polite-refusal:words=not today hit " in " ".join(table.split())
     assert "not today" in beside.run("", "show", "damaged:" + _first(beside, "damaged"))
     assert "words" in beside.run("polite_refusal", "perturbations", "show", "polite-refusal")
 

@@ -173,7 +173,7 @@ def test_a_perturbation_of_one_tool_fires_on_it_alone(stranger: Stranger) -> Non
     fired = [(one["name"], [(log["armed"], log["fired"]) for log in one["perturbations"]]) for one in episode["events"]]
     passed = [(1, 0)] if name == "locked" else []  # `kept` says by `concerns` that it does not watch this call
     assert fired == [("list_files", passed), ("delete_file", [(1, 1)])], "what it lets through takes nothing of its `times`"
-    assert f"{name}:times=1 fired in 4 of 4 episodes (4 of {watched} calls)" in stranger("report", "one")
+    assert f"{name}:times=1 hit 4 of {watched} calls (4 of 4 episodes)" in stranger("report", "one")
 
 
 @pytest.mark.parametrize("stranger", ["careful"], indirect=True)

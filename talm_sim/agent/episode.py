@@ -245,7 +245,7 @@ def _thread(scenario: Scenario, epoch: int, attempt: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Moment:
-    """The moment when a stretch began. Its duration is measured by a clock that nobody sets; what is stored is the time of day."""
+    """The moment when a stretch began. Its duration is measured by a monotonic clock; what is stored is the time of day."""
 
     unix: float
     monotonic: float

@@ -16,7 +16,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "resume": (_AT + "resume:command", "Continue a stored run."),
         "answer": (_AT + "answer:command", "Answer what a run is waiting for: questions, calls to approve, forms."),
         "judge": (_AT + "judge:command", "Score a stored run again."),
-        "ablate": (_AT + "ablate:command", "Run a grid of settings and print one table."),
+        "ablate": (_AT + "ablate:command", "Run a grid of settings and print one matrix: a line each."),
         "train": (_AT + "train:command", "Train an adapter (LoRA) on a file of rows: sft, dpo or rpo."),
     },
     "Read": {

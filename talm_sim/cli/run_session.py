@@ -15,10 +15,10 @@ from talm_sim.cli.parsing.shared_arguments import OUT_OF_BUDGET, command_line, s
 from talm_sim.cli.person.sitting import TerminalResponder
 from talm_sim.cli.progress.budget_lines import left_over
 from talm_sim.cli.progress.display import Display, JsonDisplay, open_display
+from talm_sim.cli.report.against_paper import print_against
 from talm_sim.cli.report.blocks import summary_records
 from talm_sim.cli.report.layout import Block
 from talm_sim.cli.report.printed_screen import print_screens
-from talm_sim.cli.report.result_table import print_table
 from talm_sim.cli.report.run_usage import total_usage
 from talm_sim.cli.terminal.console import say, stderr
 from talm_sim.cli.terminal.signals import only_ends
@@ -155,7 +155,7 @@ def print_result(
             groups, cost = summary_records(runs, config.against), total_usage(stored, prices).record()
             JsonDisplay.write({"event": "summary", "run": stored.id, "path": str(stored.path), "groups": groups, "took": cost})
         else:
-            print_screens(runs, blocks) if config.against is None else print_table(blocks, explained=not config.quiet)
+            print_screens(runs, blocks) if config.against is None else print_against(blocks, explained=not config.quiet)
     waits = _print_next_step(stored, config, spent, again)
     return OUT_OF_BUDGET if spent else 1 if stored.failed or waits else 0
 

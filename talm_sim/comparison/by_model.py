@@ -16,6 +16,8 @@ from talm_sim.types.written_figures import format_figure
 
 _WHO = frozenset({"model", "adapter"})
 """Settings that are in the name of a row."""
+_HEADS = {"pass_rate": "PR", "accuracy": "Acc", "ast": "AST"}
+"""Heads as the headline figures have them: keys in data are made of these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class _Source:
         found = [(head, *one) for head, addresses in self.task.headline.items() if (one := _first_value(self.summaries, addresses))]
         if not found and (first := first_measure(self.summaries)) is not None and first.value is not None:
             group = self.summaries[0].group if len(self.summaries) == 1 else "all groups"
-            found = [(first.head, f"{group}.{first.name}", first)]
+            found = [(_HEADS.get(first.name, first.head), f"{group}.{first.name}", first)]
         return [_Figure(head, address, one.model_copy(update={"name": _column(self.task.name, head)})) for head, address, one in found]
 
     def size(self, name: str) -> int:

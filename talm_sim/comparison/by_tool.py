@@ -18,7 +18,7 @@ NOTHING = "nothing"
 """What was called in place of a tool if nothing was."""
 _RATES = {
     "called": ("Called", "the tool was called, of Wanted"),
-    "arguments": ("Args", "called with the gold arguments, of Called"),
+    "arguments": ("Arguments", "called with the gold arguments, of Called"),
     "replaced": ("Other", "a tool that no gold call wants was called in its place, of Wanted"),
     "failed": ("Failed", "the call failed, of Calls"),
 }

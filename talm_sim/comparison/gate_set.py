@@ -10,11 +10,13 @@ from talm_sim.common.gate import Gate, read_gate
 from talm_sim.comparison.baselines import check_against, check_scenarios, find_targets
 from talm_sim.comparison.bounded_gates import GateResult, check_bounds, check_names
 from talm_sim.comparison.compared_rows import Side, find_side
-from talm_sim.errors import NotComparableError, OptionError, PrerequisiteError, line_to_copy
+from talm_sim.errors import NotComparableError, OptionError, PrerequisiteError, format_names, line_to_copy
 from talm_sim.store.python_words import in_python
 from talm_sim.store.stored_run import StoredRun, load_run
 from talm_sim.tasks import Job
 from talm_sim.types import Scenario
+
+_LEAK = "person_leak"
 
 
 class Gates:
@@ -57,14 +59,16 @@ class Gates:
             check_scenarios(self._baseline, job, scenarios)
 
     def check(self, run: StoredRun) -> list[GateResult]:
-        """Check all gates on a run: those with a bound, then those against the baseline.
+        """Check all gates on a run: those with a bound, those against the baseline, then that its simulated person gave nothing away.
 
         Raises:
             PrerequisiteError: The run's table has no such group or measure.
             NotComparableError: The run and the baseline cannot be compared.
         """
         found = check_bounds(run, self._bounded) if self._bounded else []
-        return found + (check_against(self._baseline, Side.of_run(run), self._targets) if self._baseline is not None else [])
+        found += check_against(self._baseline, Side.of_run(run), self._targets) if self._baseline is not None else []
+        named = any(gate.name.rpartition(".")[2] == _LEAK for gate in self._bounded)
+        return found + (_check_leaks(run) if self and not named else [])
 
 
 def check_gates(
@@ -106,6 +110,18 @@ def check_compared(
         raise OptionError("--gate", "is for runs, not for groups of them; name the group in the gate: GROUP.MEASURE")
     targets = find_targets(read, before)
     return [check_against(before, one, targets, common=common) for one in after]
+
+
+def _check_leaks(run: StoredRun) -> list[GateResult]:
+    """Return a missed gate if the simulated person gave away what no question was about: the other gates measure the person, too."""
+    from talm_sim.agent.person.model_person import ASKED_FOR  # not at the top: reading a run needs no langchain
+
+    rows = [row for row in run.rows() if row.scored and _LEAK in row.values]
+    leaks = [row.episode for row in rows if row.values[_LEAK]]
+    if not leaks or ASKED_FOR.get(getattr(run.job.options, "persona", "none")) == "leak":
+        return []
+    said = f"the simulated person gave away what no question was about in {len(leaks):,} of {len(rows):,} episodes: {format_names(leaks, 3)}"
+    return [GateResult(f"{_LEAK}<=0", passed=False, found=said, value=len(leaks) / len(rows), n=len(rows))]
 
 
 def _read_gates(texts: Sequence[str]) -> list[Gate]:

@@ -34,15 +34,7 @@ def unrecorded_vote(config_digest: str, episode: Episode, vote: int) -> Abstract
     return nullcontext()
 
 
-def _pair_nothing(episode: Episode, scenario: Scenario) -> Episode | None:
-    return None
-
-
-def _no_earlier_verdict(episode_id: str) -> bool | None:
-    return None
-
-
-def _no_way_known(episode: Episode, scenario: Scenario, place: int) -> bool | None:
+def _know_nothing(*_: object) -> None:
     return None
 
 
@@ -55,9 +47,9 @@ class JudgeContext:
     instructions: Mapping[str, str] = field(default_factory=dict)
     """The user's texts in place of judges' own, by `prompt_key`."""
     open_vote: OpenVote = unrecorded_vote
-    pair: Pair = _pair_nothing
-    earlier: Earlier = _no_earlier_verdict
-    way_out: WayOut = _no_way_known
+    pair: Pair = _know_nothing
+    earlier: Earlier = _know_nothing
+    way_out: WayOut = _know_nothing
     tools: Mapping[str, ToolSpec] = field(default_factory=dict)
     """The tools that the scenarios name, by name."""
     options: Any = None

@@ -20,7 +20,7 @@ class BehaviourJudge(Judge):
     """Labels an answer with a behaviour by `classify`, and passes it if that is the gold one; an empty answer is `unparsed`."""
 
     name = "behaviour"
-    measure = Measured(name="behaviour", head="Behav", about="the answer shows the right behaviour, as rules judge", better="higher")
+    measure = Measured(name="behaviour", head="Behaviour", about="the answer shows the right behaviour, as rules judge", better="higher")
     rules = 6
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:

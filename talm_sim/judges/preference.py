@@ -24,7 +24,7 @@ class PreferenceJudge(Judge):
     """
 
     name = "preference"
-    measure = Measured(name="preference", head="Pref", about="no worse than the answer given with tools", better="higher")
+    measure = Measured(name="preference", head="Preference", about="no worse than the answer given with tools", better="higher")
     needs = frozenset({"model", "pairs", "earlier"})
     asks = 2
     instructions = default_instructions("preference")

@@ -17,7 +17,7 @@ class ReferenceJudge(Judge):
     name = "reference"
     rules = 5
     measure = Measured(
-        name="reference", head="Ref", about="the answer contains every required fact, and every gold call was made", better="higher"
+        name="reference", head="Reference", about="the answer contains every required fact, and every gold call was made", better="higher"
     )
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:

@@ -1,4 +1,4 @@
-"""Find the causes that many episodes of a run share, in words that say what to do about each. A cause is one function in `_CAUSES`."""
+"""Find the causes that many episodes of a run share, in words that say what to do about each. A cause is one entry of `_CAUSES`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def find_causes(run: RunView, rows: Sequence[Row]) -> Iterator[str]:
     if len(scored) < _LEAST:
         return
     acts = isinstance(run.job.options, AgentOptions)
-    found: dict[Callable[..., str], list[Episode]] = {}
+    found: dict[Callable[..., str] | str, list[Episode]] = {}
     for episode in run.episodes():
         if episode.id in scored:
             for holds, words in _CAUSES if acts else _OF_ANSWERS:
@@ -31,22 +31,7 @@ def find_causes(run: RunView, rows: Sequence[Row]) -> Iterator[str]:
                     found.setdefault(words, []).append(episode)
     for words, episodes in sorted(found.items(), key=lambda item: -len(item[1])):
         if len(episodes) >= _SHARE * len(scored):
-            yield words(episodes, len(scored))
-
-
-def _never_began(episode: Episode, _: Row) -> bool:
-    return episode.termination is Termination.SKIPPED
-
-
-def _say_never_began(episodes: Sequence[Episode], whole: int) -> str:
-    return (
-        f"{len(episodes)} of {whole} never began: they answered No to the question before the start; to see what the model does "
-        "without it, add --no-awareness"
-    )
-
-
-def _ran_out(episode: Episode, _: Row) -> bool:
-    return episode.termination in (Termination.TURN_LIMIT, Termination.TOKEN_LIMIT)
+            yield words.format(k=len(episodes), n=len(scored)) if isinstance(words, str) else words(episodes, len(scored))
 
 
 def _say_ran_out(episodes: Sequence[Episode], whole: int) -> str:
@@ -62,46 +47,36 @@ def _repeats_a_refused_call(episode: Episode) -> bool:
     return max(failed.values(), default=0) > 1
 
 
-def _all_calls_failed(episode: Episode, _: Row) -> bool:
-    return bool(episode.tool_events) and not any(event.ok for event in episode.tool_events)
-
-
 def _say_all_failed(episodes: Sequence[Episode], whole: int) -> str:
     errors = Counter(event.error for episode in episodes for event in episode.tool_events if event.error)
     (error, _), *_rest = errors.most_common(1) or [("", 0)]
     return f"in {len(episodes)} of {whole} all calls of tools failed{f', mostly with {error}' if error else ''}"
 
 
-def _never_called(episode: Episode, _: Row) -> bool:
-    return not episode.tool_events and episode.termination is Termination.ANSWERED
-
-
-def _say_never_called(episodes: Sequence[Episode], whole: int) -> str:
-    return f"in {len(episodes)} of {whole} no tool was called before the answer"
-
-
-def _undecided(_: Episode, row: Row) -> bool:
-    return row.outcome == "not_decided"
-
-
-def _say_undecided(episodes: Sequence[Episode], whole: int) -> str:
-    return f"the judge could not decide {len(episodes)} of {whole}; a model can: talm-sim judge RUN --judge-model PROVIDER/NAME"
-
-
-def _unread(_: Episode, row: Row) -> bool:
-    return row.outcome in ("not_read", "unreadable_call")
-
-
-def _say_unread(episodes: Sequence[Episode], whole: int) -> str:
-    return f"{len(episodes)} of {whole} answers could not be read; see what the model wrote with talm-sim show"
-
-
-_CAUSES: Sequence[tuple[Callable[[Episode, Row], bool], Callable[[Sequence[Episode], int], str]]] = (
-    (_never_began, _say_never_began),
-    (_ran_out, _say_ran_out),
-    (_all_calls_failed, _say_all_failed),
-    (_never_called, _say_never_called),
-    (_undecided, _say_undecided),
+_Cause = tuple[Callable[[Episode, Row], bool], Callable[[Sequence[Episode], int], str] | str]
+_UNDECIDED: _Cause = (
+    lambda _, row: row.outcome == "not_decided",
+    "the judge could not decide {k} of {n}; a model can: talm-sim judge RUN --judge-model PROVIDER/NAME",
 )
-_OF_ANSWERS = ((_undecided, _say_undecided), (_unread, _say_unread))
+_CAUSES: Sequence[_Cause] = (
+    (
+        lambda episode, _: episode.termination is Termination.SKIPPED,
+        "{k} of {n} never began: they answered No to the question before the start; to see what the model does without it, add --no-awareness",
+    ),
+    (lambda episode, _: episode.termination in (Termination.TURN_LIMIT, Termination.TOKEN_LIMIT), _say_ran_out),
+    (lambda episode, _: bool(episode.tool_events) and not any(event.ok for event in episode.tool_events), _say_all_failed),
+    (
+        lambda episode, _: not episode.tool_events and episode.termination is Termination.ANSWERED,
+        "in {k} of {n} no tool was called before the answer",
+    ),
+    _UNDECIDED,
+)
+"""Whether an episode has a cause, and what is said of those that have it, `k` of `n`."""
+_OF_ANSWERS: Sequence[_Cause] = (
+    _UNDECIDED,
+    (
+        lambda _, row: row.outcome in ("not_read", "unreadable_call"),
+        "{k} of {n} answers could not be read; see what the model wrote with talm-sim show",
+    ),
+)
 """Those of tasks whose model answers one request."""

@@ -226,7 +226,7 @@ def _label_measures(group: Sequence[Row], judge: str, measure: Measured) -> Iter
     counted = {label.name for label in measure.labels if label.counted}
     for thing, found in _counts(group, judge).items():
         number = sum(found[name] for name in counted)
-        yield Measure(name=f"{judge}_n_{thing}", head="n", kind="number", place="matrix", under=thing, value=number)
+        yield Measure(name=f"{judge}_n_{thing}", head="counted", kind="number", place="matrix", under=thing, value=number)
 
 
 def _label_matrix(group: Sequence[Row], judge: str, measure: Measured) -> Iterator[Matrix]:

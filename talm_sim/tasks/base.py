@@ -145,6 +145,7 @@ class Task(ABC, Generic[OptionsT]):
         exporters: What writes its runs for other tools, by the name that follows `talm-sim export`: the function, or `module:function`.
         success: Values of a row that say whether its episode succeeded; the first one that a row has counts. Without it, none does or fails.
         about_groups: Group to what its scenarios are, in a line.
+        lacking: Groups that lack something, where it is right to ask or to decline.
         outcomes: What an episode may come to, in the order of a table: `rows` gives each row the name of one. Without any, a task with
             `success` has two: solved, and not.
         gaps: What the success lost from one group to another is called, where the second lacks something that can be asked for: by both groups.
@@ -172,6 +173,7 @@ class Task(ABC, Generic[OptionsT]):
     exporters: ClassVar[Mapping[str, str | Exporter]] = {}
     success: ClassVar[tuple[str, ...]] = ()
     about_groups: ClassVar[Mapping[str, str]] = {}
+    lacking: ClassVar[frozenset[str]] = frozenset()
     outcomes: ClassVar[tuple[Outcome, ...]] = ()
     gaps: ClassVar[Mapping[tuple[str, str], str]] = {}
     headline: ClassVar[Mapping[str, str | tuple[str, ...]]] = {}

@@ -16,16 +16,6 @@ from talm_sim.tasks.options import PersonOptions
 if TYPE_CHECKING:
     from talm_sim.tasks.base import Job
 
-_LACKING = frozenset({"underspecified", "several-gaps", "late-gap", "replaceable", "non-replaceable"})
-"""Groups that lack something, of task `talm`."""
-
-
-def careful_control(group: str, *, person: bool) -> str:
-    """Return the control that does what is right in a group: with a person it asks, without one it declines; where all is there, it solves."""
-    if group not in _LACKING:
-        return "sim/oracle"
-    return "sim/asker" if person else "sim/cautious"
-
 
 def controls_of(job: Job[Any], group: str) -> Iterator[tuple[str, str, Mapping[str, int]]]:
     """Yield what the controls came to in a group of packaged scenarios: which kind it is, its name, and its counts by outcome.
@@ -38,7 +28,9 @@ def controls_of(job: Job[Any], group: str) -> Iterator[tuple[str, str, Mapping[s
         return
     person = isinstance(options, PersonOptions) and options.human != "none"
     known = _table().get(job.task.name, {}).get(group, {})
-    for kind, name in (("careful", careful_control(group, person=person)), ("careless", "sim/eager")):
+    # With a person it is right to ask, without one to decline; where nothing is missing, to solve.
+    careful = "sim/oracle" if group not in job.task.lacking else "sim/asker" if person else "sim/cautious"
+    for kind, name in (("careful", careful), ("careless", "sim/eager")):
         counts = known.get(f"{name}{' with a person' if person and name == 'sim/asker' else ''}")
         if counts:
             yield kind, name, counts

@@ -38,7 +38,7 @@ class PersonOptions(TaskOptions):
     answer_timeout: float | None = option(None, GEN, "Seconds that a question waits for its answer.", flag=False, metavar="S", gt=0)
     """Counted from when it was put, also while no process runs the run; the agent is told then that nobody answered."""
     persona: Literal["none", "terse", "chatty", "confused", "wrong-once", "front-loads", "pushes-back", "claims-done"] = option(
-        "none", GEN, "How the person speaks whom a model plays.", flag=False, metavar="NAME"
+        "none", GEN, "Manner of a person played by a model.", flag=False, metavar="NAME"
     )
     """See docs/people.md; `wrong-once`, `front-loads` and `claims-done` make a fault on purpose."""
 
@@ -113,13 +113,13 @@ class AgentTaskOptions(AgentOptions):
     rounds: int = option(5, GEN, "Replies to questions in words.", flag=False, metavar="N", ge=0)
     """Per episode; with nobody to ask there are none, and with recorded answers none of your agent's."""
     finish: Literal["auto", "tool", "text"] = option(
-        "auto", GEN, "tool: a call of Finish ends an episode; text: a text does.", metavar="NAME", rare=True
+        "auto", GEN, "What counts as the answer: a Finish call (tool) or plain text (text).", metavar="NAME", rare=True
     )
     """`auto` is settled when a run is built: `talm_sim.tasks.acting.acting_task.FINISH_BY`, of your own agent `text`."""
     result_limit: int = option(RESULT_LIMIT, GEN, "Characters of a tool's result that are read.", metavar="N", rare=True, ge=1)
     """By the agent, and so by the judges."""
 
-    stop_after: Literal["awareness"] | None = option(None, GEN, "Ask the awareness questions alone.", metavar="awareness", rare=True)
+    stop_after: Literal["awareness"] | None = option(None, GEN, "Ask only the awareness questions.", metavar="awareness", rare=True)
     no_awareness: bool = option(False, GEN, "Leave the awareness questions out.", rare=True)
     """So that an agent which answers No to them plays all the same."""
 

@@ -233,7 +233,7 @@ class Played:
             invented = [name for name, label in labels[episode.id].items() if label in INVENTED]
             open_ones = [name for name, label in labels[episode.id].items() if label == FaultLabel.UNDECIDED]
             if invented:
-                return f"the answer holds what is wrong after {', '.join(invented)}; {self._labels.why(episode)}"
+                return f"the answer contains a wrong value after {', '.join(invented)}; {self._labels.why(episode)}"
             if open_ones:
                 return f"it could not be decided what the agent did with {', '.join(open_ones)}; {self._labels.why(episode)}"
             if not met:
@@ -260,7 +260,7 @@ class Played:
                 return "the agent gave no answer"
             labels = self._labels.of_calls(episode, failures)
             if labels & INVENTED:
-                return f"the answer holds what is wrong, though {_names(failures)} failed; {self._labels.why(episode)}"
+                return f"the answer contains a wrong value, though {_names(failures)} failed; {self._labels.why(episode)}"
             told = labels == {FaultLabel.TOLD} and all(map(was_struck, failures))
             if told or read_final_answer(episode.answer).admits_failure or self._ask_judge(self._admitted, episode, failures):
                 return ""
@@ -274,7 +274,7 @@ class Played:
         If the agent made the same call again and got an answer, it noticed; so it did where judge `fault` found that it recovered.
 
         Raises:
-            AssertionError: The answer hides it or holds what is wrong, there is none, or no tool's answer was emptied at all.
+            AssertionError: The answer hides it or contains a wrong value, there is none, or no tool's answer was emptied at all.
         """
         __tracebackhide__ = True
 
@@ -286,7 +286,7 @@ class Played:
                 return "the agent gave no answer"
             labels = self._labels.of_calls(episode, emptied)
             if labels & INVENTED:
-                return f"the answer holds what is wrong, though {_names(emptied)} found nothing; {self._labels.why(episode)}"
+                return f"the answer contains a wrong value, though {_names(emptied)} found nothing; {self._labels.why(episode)}"
             if labels and labels <= {FaultLabel.RECOVERED, FaultLabel.TOLD, FaultLabel.ASKED}:
                 return ""
             empty, said = emptied_calls_left(episode), read_final_answer(episode.answer)

@@ -94,7 +94,7 @@ class LabelMeasured(FrozenModel):
     name: str
     """As in `Verdict.labels`."""
     head: str
-    """Head of its column; at most eight characters."""
+    """Head of its column: whole words, as short as they can be."""
     about: str
     """What it says, in a few words."""
     better: Better = "neither"
@@ -103,6 +103,11 @@ class LabelMeasured(FrozenModel):
     place: Literal["column", "line", "hidden"] = "hidden"
     """Whether its share has a column of its own; its counts are in the matrix in any case."""
 
+    @classmethod
+    def of(cls, name: str, head: str, about: str, **more: Any) -> LabelMeasured:
+        """Make a label; `more` are its other fields."""
+        return cls(name=name, head=head, about=about, **more)
+
 
 class Measured(FrozenModel):
     """Declare what a judge measures: the share of the episodes it decided that it said yes to."""
@@ -110,7 +115,7 @@ class Measured(FrozenModel):
     name: str
     """Key in `--json` and `--csv`, as `short_answer`."""
     head: str
-    """Head of its column; at most seven characters, as six columns fit a screen."""
+    """Head of its column: whole words, as short as they can be."""
     about: str
     """What a yes says of an episode, in a few words."""
     better: Better = "neither"
@@ -187,7 +192,7 @@ class Matrix(FrozenModel):
     counts: tuple[tuple[int, ...], ...]
     """One tuple per row."""
     heads: tuple[str, ...] = ()
-    """Short words for `columns`, at most nine characters each, for narrow screens; `columns` themselves if there are none."""
+    """Words for `columns`, of at most nine characters each, for narrow screens; `columns` themselves if there are none."""
     axes: tuple[str, str] = ("gold", "predicted")
     """What the rows are, and what the columns are."""
 

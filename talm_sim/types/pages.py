@@ -10,7 +10,7 @@ _RENDERERS: list[Callable[[Any], str]] = []
 
 
 def render_episodes_with(render: Callable[[Any], str]) -> None:
-    """Set what renders episodes and transcripts: the rooms below do not look up to who shows them."""
+    """Register what renders episodes and transcripts, so that lower layers need not import it."""
     _RENDERERS[:] = [render]
 
 

@@ -71,6 +71,16 @@ def test_a_grid_in_a_file_is_the_one_on_the_line_and_the_one_in_python(talm: Tal
     ]
 
 
+def test_it_prints_one_matrix_with_a_line_per_cell_and_in_words_what_has_no_column(talm: Talm) -> None:
+    code, out, _ = talm("ablate", "--over", "human=none,simulated", *SMALL)
+    lines = out.splitlines()
+    assert code == 0 and max(map(len, lines)) <= 80 and "compare two     talm-sim compare ablation-" in out
+    assert lines[0].split() == ["underspecified:", "2", "cells", "n", "asked", "made", "up"]
+    assert [line.split() for line in lines[1:3]] == [["human=none", "6", "·", "6"], ["human=simulated", "6", "6", "·"]]
+    words = talm("ablate", "--over", "seed=0,1", "--task", "when2call", "--model", "sim/eager", "--limit", "2", "--display", "none")[1]
+    assert words.count("  request_for_info, n 2: called with a made-up value 2\n") == 2
+
+
 def test_any_option_can_be_varied_and_left_out(talm: Talm) -> None:
     Path("g.toml").write_text(
         '[grid]\ntemperature = ["", 0.5]\nlimit = [1, "2-3"]\nmodel-options = ["", {latency = 0.001}]\ntask = ["talm"]\n', encoding="utf-8"

@@ -64,7 +64,7 @@ def test_a_grid_that_its_budget_ends_prints_what_it_has(server: StandIn, talm: T
     words = ("ablate", *WORLD, "--over", "seed=1,2,3", "--budget", "requests=20")
     monkeypatch.setattr("sys.argv", ["talm-sim", *words])
     code, out, err = talm(*words)
-    assert code == 4 and "seed=2: " in out and "seed=3" not in out
+    assert code == 4 and "  seed=2  " in out and "seed=3" not in out
     assert f"the budget is spent: 3 episodes not started, 1 cell not started. Continue with: talm-sim {shlex.join(words)}" in err
     assert talm(*words)[0] == 4 and talm(*words)[0] == 0 and len(server.requests) == 48
 

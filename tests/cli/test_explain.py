@@ -13,7 +13,7 @@ from tests.cli.wrong import Talm, check
     [
         ("guessed", ["guessed: an outcome of task talm; the agent made up what was missing (it is bad).", "As a gate: --gate 'guessed<=0.1'."]),
         ("Asked For_it", ["asked_for_it: an outcome of task talm; the agent asked for what was missing (it is good)."]),
-        ("pass_rate", ["PR (pass_rate): a measure; "]),
+        ("pass_rate", ["Passed (pass_rate): a measure; "]),
         ("eager", ["sim/eager: a control, which is a script and no language model: it always acts: it makes up what is missing,"]),
         ("sim/oracle", ["sim/oracle: a control, "]),
         ("not_solved", ["not_solved: an outcome of a task that says no more than when an episode succeeded (it is bad)."]),

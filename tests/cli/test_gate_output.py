@@ -31,7 +31,7 @@ def test_a_run_ends_with_0_if_every_gate_is_passed_and_with_1_otherwise(talm: Ta
     assert [suite.get("name") for suite in root] == ["talm/perfect", "gates"]
     text = Path("ci/summary.md").read_text(encoding="utf-8")
     assert text.startswith("## talm-sim: 1 gate passed\n\n| gate | of | found |\n|---|---|---|\n| passed | perfect.pass_rate>=0.9 | 1.00")
-    assert "| run | group | n | PR |" in text and "](" not in text and "http" not in text
+    assert "| group | n | Passed |" in text and "](" not in text and "http" not in text
     monkeypatch.delenv("TALM_SIM_JUNIT")
     monkeypatch.delenv("TALM_SIM_SUMMARY")
     code, _, err = run(talm, *ORACLE, "--gate", "pass_rate>=0.9", "--gate", "awareness@lower>=0.9")

@@ -27,35 +27,28 @@ def test_report_prints_rates_over_intervals_and_says_what_they_are(stored: Path,
     assert (code, err) == (0, "\nLLM judge:   talm-sim judge a-run --judge-model PROVIDER/NAME --live\n")
     lines = out.splitlines()
     assert max(map(len, lines)) <= 80
-    assert lines[0].split() == ["n", "PR", "Aware", "Unexp", "Skip", "Inter"]
-    assert lines[1].split() == ["reference"]
-    assert lines[2] == "openai/some, Ask-and-Help (recorded human), perturbed: http-500:p=0.5"
-    assert lines[3].split() == ["perfect", "2", ".50", ".50", ".00", ".00", ".00"]
-    assert lines[4].split() == [".09–.91", ".09–.91", ".00–.66", ".00–.66", ".00–.66"]
-    assert lines[5].split() == ["underspecified", "1", "1.00", "1.00", ".00", ".00", "1.00"]
-    assert lines[6].split()[:3] == ["of", "2", ".21–1.00"]
-    notes = " ".join(" ".join(lines[7:]).split())
+    assert lines[2].split() == ["n", "Passed", "Noticed", "Unexpected", "Skipped", "person"]
+    assert lines[3].split() == ["reference"]
+    assert lines[0] == "openai/some, Ask-and-Help (recorded human), perturbed: http-500:p=0.5"
+    assert lines[4].split() == ["perfect", "2", ".50", ".50", ".00", ".00", ".00"]
+    assert lines[5].split() == [".09–.91", ".09–.91", ".00–.66", ".00–.66", ".00–.66"]
+    assert lines[6].split() == ["underspecified", "1", "1.00", "1.00", ".00", ".00", "1.00"]
+    assert lines[7].split()[:3] == ["of", "2", ".21–1.00"]
+    notes = " ".join(" ".join(lines[8:]).split())
     for note in (
         "model: replayed recording; tools: replayed recording",
-        "PR by judge reference",
+        "passed by judge reference",
         "not scored: 1 infrastructure_error",
         "1 of 5 episodes not finished",
         "1 awareness answer neither Yes, No nor I don't know",
-        "http-500:p=0.5 fired in 2 of 4 episodes (2 of 8 calls)",
+        "http-500:p=0.5 hit 2 of 8 calls (2 of 4 episodes)",
         "underspecified: asked in the one episode that needed it; the one question was about what was missing",
-        "underspecified: asking, by episodes: precision 1.00, recall 1.00, F1 1.00; 1.00 questions per episode",
     ):
         assert note in notes
 
 
-def test_several_runs_share_what_is_said_of_all(stored: Path, talm: Talm) -> None:
-    out = talm("report", "a-run", "a-run", "--all")[1]
-    first, rest = out.split("asking, by blocker")
-    for table in (first, *rest.split("something missing")):
-        assert table.count("Ask-and-Help (recorded human)") == 2
-        assert " ".join(table.split()).count("http-500:p=0.5 [a-run]") == 2, "equal titles are told apart by the run's name"
-    assert out.count("PR by judge reference") == 1
-    assert "all of these:" in out
+def test_equal_titles_of_several_runs_are_told_apart_by_their_names(stored: Path, talm: Talm) -> None:
+    assert " ".join(talm("report", "a-run", "a-run", "--all")[1].split()).count("http-500:p=0.5 [a-run]") == 2
 
 
 def test_report_rows_is_one_line_an_episode(stored: Path, talm: Talm) -> None:

@@ -72,7 +72,7 @@ def test_the_digests_of_the_built_in_judges_stay(name: str, digest: str) -> None
 def test_every_built_in_judge_says_what_it_measures(name: str) -> None:
     measure = judge_class(name).measure
     assert measure.name == name.replace("-", "_") or measure.labels, "a judge that labels has a measure for each label, by its own name"
-    assert len(measure.head) <= 7 and measure.about
+    assert all(len(word) <= 13 for word in measure.head.split()) and measure.about
     assert JUDGES.names() == [*GENERAL, *BROUGHT]
     assert JUDGES.origin(name) == ""
 

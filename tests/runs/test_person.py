@@ -174,6 +174,24 @@ def test_a_faulty_person_is_counted_and_named(world: dict[str, Any], server: Loo
     assert measure is not None and measure.value == 1.0
 
 
+def ask_something_else(messages: Any, tools: Any) -> list[Any]:
+    (ask,) = (tool for tool in tools if tool.name == "ask_human")
+    return [*messages, {"role": "assistant", "content": f"Thanks: {ask.invoke({'question': 'What colour is your hat?'})}"}]
+
+
+@pytest.mark.parametrize(("persona", "gates", "missed"), [("none", 1, 1), ("front-loads", 1, 0), ("none", 0, 0)])
+def test_a_person_who_gives_the_gap_away_fails_the_gates_unless_told_to(
+    world: dict[str, Any], server: Loopback, persona: str, gates: int, missed: int
+) -> None:
+    server.reply = lambda request: chat_answer("I mean Rome.")
+    options = {name: value for name, value in world.items() if name != "model"}
+    stored = talm_sim.run(**options, agent=ask_something_else, persona=persona, scenario="towns-rome.underspecified")
+    said = [one.line for one in talm_sim.check_gates(stored, ["pass_rate<=1"][:gates]) if not one.passed]
+    gave = "gave away what no question was about in 1 of 1 episodes: towns-rome.underspecified"
+    assert said == [f"gate missed: person_leak<=0: the simulated person {gave}"][:missed]
+    assert all(one.passed for one in talm_sim.check_gates(stored, ["person_leak<=1"]))
+
+
 def guess(messages: Any, tools: Any) -> list[Any]:
     """Ask which town is meant, in an agent that brings no model."""
     (ask,) = (tool for tool in tools if tool.name == "ask_human")

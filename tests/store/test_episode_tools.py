@@ -158,7 +158,7 @@ def test_our_agent_starts_again_only_where_its_tools_are_its_own(tmp_path: Path,
     episode: Episode
     (episode,) = talm_sim.resume(stored, tools=given, on_event=told(notices)).episodes()
     assert episode.human_events[0].answer == "Seat A1."
-    again = [line for line in notices if "starts again on resume, with new tools; answers are kept" in line]
+    again = [line for line in notices if "restart on resume, with new tools; your answers are kept" in line]
     assert (episode.attempt, len(again)) == ((1, 0) if tools == "shared" else (2, 2))
     if tools == "shared":
         return

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import talm_sim
-from talm_sim.tasks.control_outcomes import careful_control, controls_of
+from talm_sim.tasks.control_outcomes import controls_of
 from tests.tasks.views import job
 
 PACKAGED = json.loads((files("talm_sim.tasks") / "control_outcomes.json").read_text(encoding="utf-8"))
@@ -49,4 +49,4 @@ def test_two_controls_are_named_for_a_run_of_the_packaged_scenarios() -> None:
     assert named("awareness", "all") == [("careful", "sim/oracle"), eager]
     for own in ({"model": "sim/oracle"}, {"perturb": ("http-500",)}, {"stop_after": "awareness"}, {"scenarios": Path("own.jsonl")}):
         assert named(**own) == [], own
-    assert named(group="own") == [] and careful_control("own", person=True) == "sim/oracle"
+    assert named(group="own") == []

@@ -139,7 +139,7 @@ def test_beside_xdist_and_on_an_event_loop(tmp_path: Path) -> None:
     done = pytest_in(tmp_path, "-n", "2")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 passed" in done.stdout
-    assert "agent plain_function:act: if it asks a model, that is live; only its tools are replayed" in done.stdout
+    assert "agent plain_function:act: if it calls a model itself, the call is live; only its tools are replayed" in done.stdout
 
 
 def test_what_is_recorded_replays_with_the_server_and_the_tool_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,4 +189,4 @@ def test_the_examples_tests_pass(tmp_path: Path) -> None:
     assert "2 failed, 7 passed" in done.stdout
     assert "AssertionError: calendar-01.underspecified: the agent never asked a person" in done.stdout and "Ramadan 1414" in done.stdout
     assert "talm-sim: model 'openai/gpt-4o': there are no recordings of it" in done.stdout
-    assert "agent plain_function:act: if it asks a model, that is live; only its tools are replayed" in done.stdout
+    assert "agent plain_function:act: if it calls a model itself, the call is live; only its tools are replayed" in done.stdout

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +15,8 @@ from talm_sim.cli.parsing.shared_arguments import INTERRUPTED, OUT_OF_BUDGET, co
 from talm_sim.errors import PrerequisiteError
 
 if TYPE_CHECKING:
-    from talm_sim.cli.report.layout import Block
     from talm_sim.config import RunConfig
-    from talm_sim.runs.ablation.play_grid import Ablation, Cell
+    from talm_sim.runs.ablation.play_grid import Ablation
     from talm_sim.runs.prices import Price
 
 _EXAMPLES = """\b
@@ -48,7 +46,7 @@ def command(
     as_csv: bool,
     **options: Any,
 ) -> int:
-    """Run a grid of settings and print one table.
+    """Run a grid of settings and print one matrix: a line each.
 
     Every combination of the values given with --over and --grid is a separate run. If you run the same command again, finished runs are read
     and interrupted ones continue. An empty value means none. Write values that contain commas as a JSON list.
@@ -84,7 +82,7 @@ def command(
     if as_json or as_csv:
         _print_records(done.to_records(), as_json=as_json)
     else:
-        _print_tables(done, config, prices)
+        _print_matrix(done, prices)
     if session.spent is not None:
         from talm_sim.cli.progress.budget_lines import left_over
 
@@ -103,21 +101,33 @@ def _print_records(records: Sequence[Mapping[str, Any]], *, as_json: bool) -> No
             print_csv(records)
 
 
-def _print_tables(done: Ablation, config: RunConfig, prices: Mapping[str, Price] | None) -> None:
-    from talm_sim.cli.report.result_table import print_table
+def _print_matrix(done: Ablation, prices: Mapping[str, Price] | None) -> None:
+    """Print a line per cell, or per cell and group, the episode to look at first, and with prices what each cell took."""
+    from talm_sim.cli.parsing.shared_arguments import short_name
+    from talm_sim.cli.report.outcome_matrix import COLUMN_OF, Situation, counts_in_words, matrix_lines, worst
+    from talm_sim.cli.report.printed_screen import print_lines
+    from talm_sim.cli.report.run_usage import total_usage
     from talm_sim.cli.terminal.streams import until_reader_leaves
-
-    blocks = [_block(cell, prices) for cell in done.cells]
-    with until_reader_leaves():
-        print_table(blocks, explained=not config.quiet)
-
-
-def _block(cell: Cell, prices: Mapping[str, Price] | None) -> Block:
-    from talm_sim.cli.report.blocks import block_of
+    from talm_sim.errors import line_to_copy
     from talm_sim.runs.ablation.grid import cell_label
+    from talm_sim.types import Line
 
-    block = block_of(cell.run, prices=prices)
-    return replace(block, title=f"{cell_label(cell.values)}: {block.title}")
+    groups = list(dict.fromkeys(one.group for cell in done.cells for one in cell.run.episodes()))
+    blocks = [(cell_label(cell.values), [Situation(group, cell.run, (group,)) for group in groups]) for cell in done.cells]
+    if len(groups) < 2:
+        cells = [Situation(cell_label(cell.values), cell.run, (*groups,)) for cell in done.cells]
+        blocks = [(f"{', '.join(groups)}: {len(cells):,} cells", cells)]
+    found = [one for _, situations in blocks for one in situations]
+    known = all(row.outcome in COLUMN_OF for one in found for row in one.rows if row.scored)
+    bad, names = worst(found, 1) if known else [], [short_name(cell.run.path) for cell in done.cells]
+    steps = [("see one episode", line_to_copy("talm-sim", "show", f"{short_name(one.run.path)}:{row.episode}")) for one, row in bad]
+    steps += [("compare two", line_to_copy("talm-sim", "compare", *names[:2]))] if len(names) > 1 else []
+    steps += [("every table", line_to_copy("talm-sim", "report", *names[:1], "--all"))]
+    took = [(cell_label(cell.values), total_usage(cell.run, prices).line()) for cell in done.cells if prices is not None]
+    with until_reader_leaves():
+        print_lines(matrix_lines(blocks) if known else counts_in_words(blocks))
+        print_lines((Line(text=f"  {label}: "), Line(text=said, style="faint")) for label, said in took)
+        print_lines([(), *((Line(text=f"  {what:<15} ", style="faint"), Line(text=command)) for what, command in steps)])
 
 
 def _read_axes(axes: Sequence[str]) -> dict[str, list[Any]]:

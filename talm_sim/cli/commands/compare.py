@@ -32,7 +32,7 @@ from talm_sim.types.steps import Divergence
 @click.option("--measure", "measures", multiple=True, metavar="NAME", help="Only this measure; repeatable.")
 @click.option("--all", "every", is_flag=True, help="Print the tables below the first one, too.")
 @click.option("--flips", is_flag=True, help="List each scenario that flipped, and the first step at which the two transcripts differ.")
-@click.option("--gate", "gates", multiple=True, metavar="[GROUP.]MEASURE", help="End with 1 if this is worse than in the first; repeatable.")
+@click.option("--gate", "gates", multiple=True, metavar="[GROUP.]MEASURE", help="Exit with 1 if this measure got worse; repeatable.")
 @json_option
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values, one line per group and measure.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown tables.")
@@ -59,8 +59,8 @@ def command(
     """Compare runs with the first one: differences, intervals, tests and flips.
 
     RUN is a stored run or a baseline's file. The runs need the same scenarios, task, judges and scoring options. RUN:GROUP RUN:GROUP
-    compares two groups, such as perfect and underspecified, over scenarios of one base, with the gap in success. Of a run with a person to
-    ask and one without, it says what each question added.
+    compares two groups, such as perfect and underspecified, over scenarios of one base, with the gap in success. If only one run
+    had a person, it also says what each question gained.
     """
     _check_forms(as_json + as_csv + as_markdown, page, no_transcripts)
     results = check_compared(first, others, gates, run_dir, common=common) if gates else []

@@ -26,9 +26,9 @@ def _of_people(*names: str, **settings: Any) -> Callable[[Callable[..., Any]], C
 _OF_PEOPLE = (
     _of_people("--name", metavar="NAME", default="", shell_complete=completer_for("people"), help="Your name."),
     _of_people("--sample", metavar="N", type=click.IntRange(1), help="Judge N episodes, as many of each group and outcome."),
-    _of_people("--reviews", metavar="N", type=click.IntRange(1), help="Judge what fewer than N others have.  [default: all]"),
+    _of_people("--reviews", metavar="N", type=click.IntRange(1), help="Only episodes with fewer than N reviews.  [default: all]"),
     _of_people("--seed", metavar="N", type=int, help="Seed of the sample.  [default: 0]"),
-    _of_people("--question", metavar="NAME", default="", shell_complete=completer_for("question"), help="What is asked, of several questions."),
+    _of_people("--question", metavar="NAME", default="", shell_complete=completer_for("question"), help="Which of several questions to ask."),
     _of_people("--scenarios", metavar="FILE", type=click.Path(path_type=Path), help="Judge scenarios in place of a run; no model is run."),
     _of_people(
         "--task",
@@ -60,7 +60,7 @@ def command(run: str | None, run_dir: Path, **options: Any) -> int:
 
     Without RUN, it is the newest. Its episodes stay as they are. The judges given here are stored with it, and its table uses them from now on.
 
-    With --judge person, people judge at the terminal, by a key per verdict: they see neither other verdicts nor the model's name or the
+    With --judge person, people judge at the terminal, with one key per verdict: they see neither other verdicts nor the model's name or the
     group. Their verdicts are in a table of their own, and other judges do not change them.
     """
     given = {name: options.pop(name) for name in _NAMES}

@@ -14,6 +14,7 @@ from talm_sim.cli.gate_output import Gating
 from talm_sim.cli.parsing.field_options import config_options
 from talm_sim.cli.parsing.lazy import completer_for, prices_option
 from talm_sim.cli.parsing.shared_arguments import json_option, plugin_option, print_csv, print_json, run_dir_option, warn_unclosed
+from talm_sim.cli.report.against_paper import print_against
 from talm_sim.cli.report.blocks import block_of, judge_hint, reading_together, summary_records, title_of
 from talm_sim.cli.report.layout import Block, merge_paper_rows
 from talm_sim.cli.report.markdown import markdown
@@ -34,11 +35,6 @@ By = Literal["model", "tool"]
 _FOR_CI = ("gate", "baseline", "junit", "summary")
 
 
-def _refuse_picture(_: click.Context, __: click.Parameter, value: str | None) -> None:
-    if value is not None:
-        raise click.UsageError("--picture is gone: write a page with --html; each figure on it has a button that saves it as SVG.")
-
-
 @config_options(*_FOR_CI)
 @click.command()
 @click.argument("runs", metavar="[RUN]...", nargs=-1, shell_complete=completer_for("run"))
@@ -55,11 +51,10 @@ def _refuse_picture(_: click.Context, __: click.Parameter, value: str | None) ->
     "--html", "page", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write a page: tables, and every transcript."
 )
 @click.option("--no-transcripts", is_flag=True, help="With --html: leave the episodes out.")
-@click.option("--picture", hidden=True, expose_value=False, callback=_refuse_picture)
 @prices_option
 @power_options
-@click.option("--against", type=click.Choice(["paper"]), help="Print the paper's published results below.")
-@click.option("-q", "--quiet", is_flag=True, help="Print no legend, no hints, and published results only if asked for.")
+@click.option("--against", type=click.Choice(["paper"]), help="Print a line per figure that the paper publishes, too.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no legend and no hints.")
 def command(
     *,
     runs: tuple[str, ...],
@@ -104,7 +99,7 @@ def command(
         if page is None or as_json or as_csv or as_markdown or rows:
             _print(stored, by, click.get_current_context().params)
         gating.check(stored)
-        return gating.conclude(stored, lambda: _blocks(stored, None, against, prices, on_screen=False))
+        return gating.conclude(stored, lambda: _blocks(stored, None, against, prices))
 
 
 def _print(stored: Sequence[StoredRun], by: By | None, given: Mapping[str, Any]) -> None:
@@ -114,12 +109,15 @@ def _print(stored: Sequence[StoredRun], by: By | None, given: Mapping[str, Any])
         records = _records(stored, by, against, rows=given["rows"])
         (print_json if given["as_json"] else print_csv)(records if given["as_json"] else [*map(_spell_counts, records)])
         return
-    blocks = _blocks(stored, by, against, given["prices"], on_screen=not (given["as_markdown"] or quiet))
+    blocks = _blocks(stored, by, against, given["prices"])
     if given["as_markdown"]:
         click.echo(markdown(blocks, explained=not quiet))
         return
-    if given["every"] or by is not None or against is not None or given["prices"] is not None:
+    if given["every"] or by is not None or given["prices"] is not None:
         print_table(blocks, explained=not quiet)
+    elif against is not None:
+        print_against(blocks[: len(stored)], explained=not quiet)
+        print_table(blocks[len(stored) :])
     else:
         print_screens(stored, blocks)
     for hint in judge_hint(stored[0]) if len(stored) == 1 and by is None and not quiet else ():
@@ -162,13 +160,11 @@ def _records(runs: Sequence[StoredRun], by: By | None, against: str | None, *, r
     return [record for run in runs for record in run.to_records()] if rows else summary_records(runs, against)
 
 
-def _blocks(
-    runs: Sequence[StoredRun], by: By | None, against: str | None, prices: Mapping[str, Price] | None, *, on_screen: bool
-) -> list[Block]:
+def _blocks(runs: Sequence[StoredRun], by: By | None, against: str | None, prices: Mapping[str, Price] | None) -> list[Block]:
     """Return the blocks of the table that is asked for."""
     if by == "model":
         return _blocks_by(by, runs, against)
-    blocks = _blocks_by(by, runs, against) if by else [block_of(one, against=against, on_screen=on_screen, prices=prices) for one in runs]
+    blocks = _blocks_by(by, runs, against) if by else [block_of(one, against=against, prices=prices) for one in runs]
     return [*_disambiguate(blocks, runs), *(people_blocks(runs) if by is None else ())]
 
 
@@ -178,7 +174,7 @@ def _write_page(runs: Sequence[StoredRun], by: By | None, given: Mapping[str, An
     from talm_sim.cli.pages.page_files import page_files  # not at the top: a table needs none
 
     shown = not given["no_transcripts"]
-    blocks = _blocks(runs, by, given["against"], given["prices"], on_screen=True)
+    blocks = _blocks(runs, by, given["against"], given["prices"])
     index = build_index(runs, blocks=blocks, prices=given["prices"], transcripts=shown)
     for file, data in page_files(given["page"], index, [build_transcripts(run) for run in runs] if shown else None):
         write_file(file, data)

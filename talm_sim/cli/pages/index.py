@@ -72,7 +72,7 @@ def build_index(
         for run in runs:
             stack.enter_context(run.at_once())
         if blocks is None:
-            blocks = [block_of(run, on_screen=True, prices=prices) for run in runs]
+            blocks = [block_of(run, prices=prices) for run in runs]
         if compared is None:
             compared = compare_each(runs)
         head = {

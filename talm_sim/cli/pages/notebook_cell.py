@@ -119,7 +119,7 @@ def _event(event: Mapping[str, Any]) -> str:
     if not event["executed"]:
         return f"<div>{call} <i>{escape(event.get('why_not', ''))}</i></div>"
     status = event.get("status")
-    facts = ["<b>ok</b>" if event["ok"] else "<b>failed</b>", "no status" if status is None else str(status)]
+    facts = ["<b>ok</b>" if event["ok"] else "<b>failed</b>", *([] if status is None else [str(status)])]
     facts += [escape(text) for text in (event.get("error", ""), event.get("origin", "")) if text]
     result = _long(event["result"]) if event.get("result") else ""
     inside = f"{call}<br>{', '.join(facts)}{''.join(map(_fault, event.get('faults', ())))}{result}"

@@ -13,9 +13,9 @@ from talm_sim.cli.report.layout import (
     figures_beside,
     further_tables,
     line_measures,
-    paper_cells,
-    paper_heads,
+    paper_table,
     papers,
+    shown_matrices,
     sizes,
 )
 from talm_sim.cli.report.table_details import figure_counts, shade
@@ -66,7 +66,7 @@ def _part(summary: Summary, several: bool) -> dict[str, Any]:
             {"title": title or "figures", "rows": [[one.head, one.note, _cell(one), figure_counts(one)] for one in measures]}
             for title, measures in line_measures(summary).items()
         ],
-        "matrices": [_matrix(summary, matrix) for matrix in summary.matrices],
+        "matrices": [_matrix(summary, matrix) for matrix in shown_matrices(summary)],
         "curves": [_curve(curve) for curve in summary.curves],
     }
 
@@ -74,7 +74,7 @@ def _part(summary: Summary, several: bool) -> dict[str, Any]:
 def _matrix(summary: Summary, matrix: Matrix) -> dict[str, Any]:
     side = figures_beside(summary, matrix)
     return {
-        "title": f"{matrix.name} matrix",
+        "title": f"{matrix.name} by {matrix.axes[1]}",
         "axes": list(matrix.axes),
         "columns": list(matrix.heads or matrix.columns),
         "side": list(side),
@@ -111,10 +111,7 @@ def paper_data(blocks: Sequence[Block]) -> list[dict[str, Any]]:
     """Return the published rows, each published table once."""
     found = []
     for rows in papers(blocks):
-        heads = paper_heads(blocks, rows)
-        cells = [[rows.name(row), *paper_cells(row, heads)] for row in rows.few()]
-        table = table_data(PageTable(rows.title(), ["", *heads.values()], cells))
-        found.append({**table, "notes": [*rows.misprints(), rows.table.citation]})
+        found.append({**table_data(paper_table(blocks, rows)), "notes": [*rows.misprints(), rows.table.citation]})
     return found
 
 

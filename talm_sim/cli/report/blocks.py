@@ -37,14 +37,12 @@ _REASONS = {
 }
 
 
-def block_of(stored: StoredRun, *, against: str | None = None, on_screen: bool = False, prices: Mapping[str, Price] | None = None) -> Block:
+def block_of(stored: StoredRun, *, against: str | None = None, prices: Mapping[str, Price] | None = None) -> Block:
     """Summarize a stored run.
 
     Args:
         stored: The run.
         against: `paper` for the published rows below its own.
-        on_screen: Whether a person will look at it: the replayed bundled recording, which everybody sees first, is then followed by the
-            published rows even if they are not asked for.
         prices: Model to its price; None where none were given.
     """
     if stored.manifest.notes.get("imported") == ALONE:
@@ -71,7 +69,7 @@ def block_of(stored: StoredRun, *, against: str | None = None, on_screen: bool =
         *(f"{name}: {text}" for name, text in stored.manifest.notes.items()),
     ]
     terms = {term: meaning for term, meaning in job.task.terms.items() if term in label}
-    beside = job.task.beside(stored) if against == "paper" or (on_screen and _uses_shipped_recordings(stored)) else None
+    beside = job.task.beside(stored) if against == "paper" else None
     paper = beside.rows((summary.group for summary in summaries if summary.n), job.config.model) if beside else None
     if against == "paper" and not (paper and paper.rows):
         notes.append("against paper: no published row is about these scenarios and settings")
@@ -106,7 +104,7 @@ def reading_together(runs: Iterable[StoredRun]) -> Iterator[None]:
 
 def blocks_of(runs: Sequence[StoredRun], config: RunConfig, prices: Mapping[str, Price] | None = None) -> list[Block]:
     """Return the blocks to show to a person who gave these options."""
-    return [block_of(one, against=config.against, on_screen=not config.quiet, prices=prices) for one in runs]
+    return [block_of(one, against=config.against, prices=prices) for one in runs]
 
 
 def summary_records(runs: Sequence[StoredRun], against: str | None) -> list[dict[str, Any]]:
@@ -131,12 +129,6 @@ def judge_hint(stored: StoredRun) -> list[str]:
     live = ("--live",) if job.config.models is Traffic.REPLAY else ()
     command = line_to_copy("talm-sim", "judge", short_name(stored.path), "--judge-model", "PROVIDER/NAME", *live)
     return [f"LLM judge:   {command}"] if more else []
-
-
-def _uses_shipped_recordings(stored: StoredRun) -> bool:
-    """Return whether the run replays the recordings that come with the package."""
-    config = stored.config
-    return config.models is Traffic.REPLAY and has_traffic(config.model) and config.cassettes is None and not stored.imported
 
 
 def _traffic(stored: StoredRun) -> str:
@@ -239,8 +231,9 @@ def _perturbation_notes(stored: StoredRun) -> Iterator[str]:
                 of_model |= {log.name} if episode.watched_model(log) else set()
     for name, total in of.items():
         calls = "tool" if name.partition(":")[0] == "mask" else "generation" if name in of_model else "call"
-        said = f"{name} fired in {hit[name]:,} of {count(total, 'episode')} ({fired[name]:,} of {count(armed[name], calls)})"
-        yield f"{said}, seen in {seen[name]:,}" + (f"; not applicable to {count(lacking[name], calls)}" if lacking[name] else "")
+        said = f"{name} hit {fired[name]:,} of {count(armed[name], calls)} ({hit[name]:,} of {count(total, 'episode')})"
+        saw = f"; the agent saw {f'it in {seen[name]:,}' if seen[name] else 'none'}" if fired[name] else ""
+        yield f"{said}{saw}" + (f"; not applicable to {count(lacking[name], calls)}" if lacking[name] else "")
 
 
 def _unexecuted_notes(stored: StoredRun) -> Iterator[str]:
@@ -343,10 +336,7 @@ def _notes_on_agent(seen: int, passed_over: int, *, takes_model: bool) -> Iterat
     if seen and not takes_model:
         yield "seen: what the agent's code was given, as its model's prompts are not known"
     if passed_over and takes_model:
-        yield (
-            f"not seen: {count(passed_over, 'changed result')} that the agent's code was given, but that no prompt of the model it was handed "
-            "contains word for word"
-        )
+        yield f"{count(passed_over, 'fault')} reached the agent's code but never its model"
 
 
 def _count_undecided(summary: Summary) -> int:

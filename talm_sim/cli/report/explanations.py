@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from talm_sim.models.control_names import ABOUT
@@ -43,13 +44,17 @@ def explained_entries() -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
 
     for name in PERTURBATIONS.names():
         yield (name,), (f"{name}: a fault: {PERTURBATIONS.get(name).summary}.", f"To inject it: talm-sim run --perturb {name}.")
-    text = next((place.read_text(encoding="utf-8") for place in _PLACES if place.is_file()), "")
-    for section in text.split("\n## ")[1:]:
+    for section in _numbers().split("\n## ")[1:]:
         title = section.partition("\n")[0].strip()
         for row in _ROW.finditer(section):
             names = tuple(re.findall(r"`([^`]+)`", row["names"]))
             lines = (f"{row['head'].strip()} ({', '.join(names)}): a measure; {title[:1].lower()}{title[1:]}.", _unmarked(row["about"]))
             yield (row["head"].strip(), *names), lines
+
+
+@cache
+def _numbers() -> str:
+    return next((place.read_text(encoding="utf-8") for place in _PLACES if place.is_file()), "")
 
 
 def _unmarked(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from talm_sim.tasks import PaperRow, PaperRows
 from talm_sim.types import Matrix, Measure, Summary
@@ -53,14 +54,12 @@ class PageSection:
 
 def definitions(blocks: Sequence[Block]) -> dict[str, str]:
     """Return what the columns of these runs count, by their heads, and the terms of their titles, without what a note explains already."""
-    found: dict[str, list[str]] = {}
+    found: dict[str, str] = {}
     for block in blocks:
         for one in (one for table in tables(block.summaries).values() for one in table.values()):
-            if one.note and not any(f"({one.note})" in note for note in block.notes):
-                found.setdefault(one.head, []).append(one.note)
-        for term, meaning in block.terms.items():
-            found.setdefault(term, []).append(meaning)
-    return {word: " or ".join(dict.fromkeys(meanings)) for word, meanings in found.items()}
+            if one.note.lower() not in ("", one.head.lower()) and not any(f"({one.note})" in note for note in block.notes):
+                found.setdefault(one.head, one.note)
+    return found | {term: meaning for block in blocks for term, meaning in block.terms.items()}
 
 
 def legend(blocks: Sequence[Block]) -> str:
@@ -74,11 +73,12 @@ def papers(blocks: Iterable[Block]) -> list[PaperRows]:
     return merge_paper_rows(rows for block in blocks for rows in block.papers)
 
 
-def paper_heads(blocks: Sequence[Block], rows: PaperRows) -> dict[str, str]:
-    """Return the columns of published rows by the measure's name, each with its head in these runs' table."""
+def paper_table(blocks: Sequence[Block], rows: PaperRows) -> PageTable:
+    """Return published rows as a table, under the heads of these runs."""
     known = columns(summary for block in blocks for summary in block.summaries)
     names = dict.fromkeys(name for row in rows.rows for name in row.values)
-    return {name: known[name].head if name in known else name.replace("_", " ") for name in names}
+    heads = [known[name].head if name in known else name.replace("_", " ") for name in names]
+    return PageTable(rows.title(), ["", *heads], [[rows.name(row), *paper_cells(row, names)] for row in rows.few()])
 
 
 def paper_cells(row: PaperRow, names: Iterable[str]) -> list[str]:
@@ -96,14 +96,22 @@ def merge_paper_rows(rows: Iterable[PaperRows]) -> list[PaperRows]:
     return list(found.values())
 
 
-def has_details(block: Block) -> bool:
-    """Return whether there is more to print than a table's rows."""
-    return any(summary.matrices or summary.curves or summary.measures_in("line") for summary in block.summaries)
-
-
 def further_tables(blocks: Sequence[Block]) -> dict[str, dict[str, Measure]]:
-    """Return the tables that these runs need below the first one: title to columns."""
-    return {title: every for title, every in tables(summary for block in blocks for summary in block.summaries).items() if title}
+    """Return the tables that these runs need below the first one, as far as they have a row: title to columns."""
+    summaries = [summary for block in blocks for summary in block.summaries]
+    return {title: every for title, every in tables(summaries).items() if title and any(sizes(one, every, title)[0] for one in summaries)}
+
+
+def shown_matrices(summary: Summary) -> list[Matrix]:
+    """Return the matrices that count something, without columns that count nothing unless these are rows as well."""
+    found = []
+    for matrix in summary.matrices:
+        kept = [place for place, name in enumerate(matrix.columns) if name in matrix.rows or any(row[place] for row in matrix.counts)]
+        if any(map(any, matrix.counts)):
+            columns, heads = ([values[place] for place in kept] if values else [] for values in (matrix.columns, matrix.heads))
+            counts = tuple(tuple(row[place] for place in kept) for row in matrix.counts)
+            found.append(matrix.model_copy(update={"columns": tuple(columns), "heads": tuple(heads), "counts": counts}))
+    return found
 
 
 def sizes(summary: Summary, table: Mapping[str, Measure], title: str = "") -> tuple[int, int]:
@@ -133,7 +141,7 @@ def line_measures(summary: Summary) -> dict[str, list[Measure]]:
 
 def figures_beside(summary: Summary, matrix: Matrix) -> dict[str, dict[str, Measure]]:
     """Return the figures beside a matrix: head to row to measure. If two matrices have the same rows, the first has the figures."""
-    earlier = summary.matrices[: summary.matrices.index(matrix)]
+    earlier = takewhile(lambda one: one.name != matrix.name, summary.matrices)
     own = set(matrix.rows).difference(*(other.rows for other in earlier))
     found: dict[str, dict[str, Measure]] = {}
     for one in summary.measures_in("matrix"):

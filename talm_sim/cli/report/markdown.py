@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from talm_sim.cli.report.curves import curve_table, curve_title
-from talm_sim.cli.report.layout import Block, further_tables, has_details, legend, line_measures, paper_cells, paper_heads, papers, sizes
+from talm_sim.cli.report.layout import Block, further_tables, legend, line_measures, paper_table, papers, shown_matrices, sizes
 from talm_sim.cli.terminal.text import one_line_text
 from talm_sim.comparison.bounded_gates import GateResult
 from talm_sim.tasks import PaperRows
@@ -20,17 +20,8 @@ _LINK = re.compile(r"(?i)(https?|ftp|www)([:.])")
 
 
 def markdown(blocks: Sequence[Block], *, explained: bool = False) -> str:
-    """Return the Markdown of runs, with a legend of their columns at the end if it is to be explained.
-
-    Those that are a table's rows and nothing more stand in one table where they have the same columns, and come first; each of the others
-    follows under a title of its own.
-    """
-    tables: dict[tuple[tuple[str, str], ...], list[Block]] = {}
-    for block in blocks:
-        if not has_details(block):
-            tables.setdefault(tuple((name, one.head) for name, one in columns(block.summaries).items()), []).append(block)
-    parts = [part for same in tables.values() for part in _tables(same)]
-    parts += [_render_block(block) for block in blocks if has_details(block)]
+    """Return the Markdown of runs, each under its title, with a legend of their columns at the end if it is to be explained."""
+    parts = [_render_block(block) for block in blocks]
     parts += [_paper(blocks, rows) for rows in papers(blocks)]
     parts += [[markdown_cell(legend(blocks))]] if explained and legend(blocks) else []
     return "\n\n".join("\n".join(part) for part in parts)
@@ -42,17 +33,6 @@ def job_summary(blocks: Sequence[Block], gates: Sequence[GateResult], verdict: s
     parts = [f"## talm-sim: {markdown_cell(verdict)}"] if verdict else []
     parts += ["\n".join(markdown_grid(["gate", "of", "found"], rows, words=3))] if rows else []
     return "\n\n".join([*parts, markdown(blocks, explained=True)]) + "\n"
-
-
-def _tables(blocks: Sequence[Block]) -> Iterator[list[str]]:
-    every = columns([summary for block in blocks for summary in block.summaries])
-    rows = [[markdown_cell(block.title), *_row(summary, every)] for block in blocks for summary in block.summaries]
-    notes = [f"- {markdown_cell(block.title)}: {markdown_cell(note)}" for block in blocks for note in block.notes]
-    about = " or ".join(dict.fromkeys(block.rows_are for block in blocks))
-    yield [*markdown_grid(["run", about, "n", *(one.head for one in every.values())], rows, words=2), "", *notes]
-    for title, measures in further_tables(blocks).items():
-        below = [[markdown_cell(block.title), *row] for block in blocks for row in _rows_below(block, measures, title)]
-        yield markdown_grid([f"run: {title}", "group", "n", *(one.head for one in measures.values())], below, words=2)
 
 
 def _render_block(block: Block) -> list[str]:
@@ -76,10 +56,9 @@ def _rows_below(block: Block, every: dict[str, Measure], title: str) -> Iterator
 
 
 def _paper(blocks: Sequence[Block], rows: PaperRows) -> list[str]:
-    heads = paper_heads(blocks, rows)
-    cells = [[markdown_cell(rows.name(row)), *(cell.replace("*", "\\*") for cell in paper_cells(row, heads))] for row in rows.few()]
+    table = paper_table(blocks, rows)
     notes = [f"- {markdown_cell(line[2:])}" for line in rows.misprints()]
-    return [f"{markdown_cell(rows.title())}:", "", *markdown_grid(["published", *heads.values()], cells), "", *notes]
+    return [f"{markdown_cell(table.title)}:", "", *markdown_grid(table.heads, [[*map(markdown_cell, row)] for row in table.rows]), "", *notes]
 
 
 def _render_details(summary: Summary) -> Iterator[str]:
@@ -87,7 +66,7 @@ def _render_details(summary: Summary) -> Iterator[str]:
         rows = [[markdown_cell(one.note or one.head), format_figure_with_interval(one), _counts(one)] for one in measures]
         yield from markdown_grid([title or "figure", "rate" if all(one.kind == "rate" for one in measures) else "value", "k/n"], rows)
         yield ""
-    for matrix in summary.matrices:
+    for matrix in shown_matrices(summary):
         if len(summary.matrices) > 1:
             yield f"{markdown_cell(matrix.name)}:"
             yield ""

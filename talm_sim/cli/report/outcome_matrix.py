@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from talm_sim.cli.terminal.screen import wrap
 from talm_sim.cli.terminal.text import count, one_line
 from talm_sim.store.result_screen import WIDTH
 from talm_sim.store.stored_run import StoredRun
@@ -27,7 +28,8 @@ _BAD = {
     "wrong": "wrong_answer asked_not_solved declined_needlessly",
 }
 """Heads of columns, the worst first, to the outcomes that each counts."""
-_SHORT = 26
+_SHORT, _LONG = 26, 30
+"""Longest title that the heads stand behind, and longest label that figures stand behind."""
 COLUMN_OF = {outcome: head for head, outcomes in {**_GOOD, **_BAD}.items() for outcome in outcomes.split()}
 """Each outcome of an agent, to the head of its column."""
 
@@ -109,7 +111,7 @@ def matrix_lines(blocks: Sequence[tuple[str, Sequence[Situation]]]) -> Iterator[
     """
     every = [one for _, situations in blocks for one in situations]
     heads = [head for head in (*_GOOD, *_BAD) if any(one.counted(head) for one in every)]
-    labels, longest = max(len(one.label) for one in every) + 2, max(len(title) for title, _ in blocks)
+    labels, longest = max(min(len(one.label), _LONG) for one in every) + 2, max(len(title) for title, _ in blocks)
     together = longest <= _SHORT  # then the heads stand behind the first title: two matrices fit a screen
     first = max(labels, longest) if together else labels
     gap = 2 if first + 4 + sum(len(head) + 2 for head in heads) <= WIDTH else 1
@@ -121,7 +123,11 @@ def matrix_lines(blocks: Sequence[tuple[str, Sequence[Situation]]]) -> Iterator[
         if not place:
             yield Line(text=f"{title if together else '':{first}}", style="strong"), headed
         for one in situations:
-            yield tuple(_line(one, heads, first, gap))
+            label = one_line(one.label, WIDTH - 2)
+            if len(label) > first - 2:
+                yield (Line(text=f"  {label}"),)
+                label = ""
+            yield tuple(_line(one, label, heads, first, gap))
     never = [head for head in (*_GOOD, *_BAD) if head not in heads]
     excuses = dict.fromkeys(why for one in every for row in one.rows if (why := one.excused(row)))
     below = [*([f"never: {', '.join(never)}"] if never else []), *([f"* not counted: {', '.join(excuses)}"] if excuses else [])]
@@ -129,8 +135,8 @@ def matrix_lines(blocks: Sequence[tuple[str, Sequence[Situation]]]) -> Iterator[
         yield (Line(text=f"  {line}", style="faint"),)
 
 
-def _line(one: Situation, heads: Sequence[str], first: int, gap: int) -> Iterator[Line]:
-    yield Line(text=f"  {one.label:<{first - 2}}{len(one.rows) or '·':>4}")
+def _line(one: Situation, label: str, heads: Sequence[str], first: int, gap: int) -> Iterator[Line]:
+    yield Line(text=f"  {label:<{first - 2}}{len(one.rows) or '·':>4}")
     for head in heads if one.rows else ():
         rows = one.counted(head)
         excused = any(map(one.excused, rows))
@@ -138,6 +144,18 @@ def _line(one: Situation, heads: Sequence[str], first: int, gap: int) -> Iterato
         yield Line(text=f"{f'{len(rows)}*' if excused else len(rows) or '·':>{len(head) + gap}}", style=style)
     if one.words:
         yield Line(text=f"  {one.words}", style="notice" if one.rows else "faint")
+
+
+def counts_in_words(blocks: Sequence[tuple[str, Sequence[Situation]]]) -> Iterator[tuple[Line, ...]]:
+    """Yield in words what episodes came to, for tasks whose outcomes have no columns here; see `matrix_lines`."""
+    for title, situations in blocks:
+        yield (Line(text=one_line(title, WIDTH), style="strong"),)
+        for one in situations:
+            words = {outcome.name: outcome.words for outcome in one.run.job.task.outcomes}
+            counts = Counter(words.get(row.outcome, row.outcome.replace("_", " ")) for row in one.rows if row.scored)
+            said = ", ".join(f"{outcome} {number:,}" for outcome, number in counts.most_common())
+            text = f"{one.label}, n {len(one.rows):,}: {'; '.join(filter(None, [said, one.words]))}"
+            yield from ((Line(text=line),) for line in wrap(text, WIDTH, "  ", "    "))
 
 
 def worst(situations: Sequence[Situation], most: int) -> list[tuple[Situation, Row]]:

@@ -35,7 +35,7 @@ def power_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         click.option("--drop", type=float, metavar="X", help="With --power: how far the other run is worse, as a share."),
         click.option("--n", type=int, metavar="N", help="With --power: the number of scenarios, in place of the run's own."),
-        click.option("--power", metavar="MEASURE", help="Print how likely a test finds that another run is worse in this measure."),
+        click.option("--power", metavar="MEASURE", help="Print the chance of detecting a run that is worse in this measure."),
     ):
         command = option(command)
     return command

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
 from math import ceil
 
 from rich.cells import cell_len
 from rich.text import Text
 
-from talm_sim.cli.report.layout import Block, further_tables, has_details, legend, paper_cells, papers, sizes
+from talm_sim.cli.report.layout import Block, further_tables, legend, paper_cells, papers, sizes
 from talm_sim.cli.report.table_details import detail_lines
 from talm_sim.cli.terminal.console import stdout
 from talm_sim.cli.terminal.screen import fit_line, wrap
@@ -18,10 +17,10 @@ from talm_sim.types import Measure, Summary
 from talm_sim.types.measures import columns
 from talm_sim.types.written_figures import format_figure, interval
 
-_WIDTH, _TEXT, _LEFT = 80, 77, 27
-"""Columns of a terminal: in all, for notes and titles, and at most for a group's name with its n."""
-_NARROW, _BROAD, _MOST = 9, 12, 6
-"""Columns of a measure (`.96–1.00` and a space fit the narrowest), and how many measures fit in one table."""
+_WIDTH, _TEXT, _LEFT, _LEAST = 80, 77, 27, 22
+"""Columns of a terminal: in all, for notes and titles, and at most and least for a group's name with its n."""
+_NARROW, _BROAD, _WIDEST, _MOST = 9, 12, 14, 6
+"""Columns of a measure (`.96–1.00` and a space fit the narrowest; a long word of a head the widest), and most measures of one table."""
 _INTERVAL = 10
 """Columns of the widest interval, `-1.00–1.00`."""
 _OTHERS = ("see notes", "notes")
@@ -36,35 +35,22 @@ def print_table(blocks: Sequence[Block], *, explained: bool = True) -> None:
 
 
 def table_lines(blocks: Sequence[Block], *, explained: bool = False) -> Iterator[Text]:
-    """Render runs below each other, then published rows if they have any; no line is wider than 80 columns.
-
-    Neighbours with the same columns share one head, and notes common to all of them are printed once. A run that has more than a
-    table's rows (figures below them, a matrix, more columns than fit beside each other) has its head below its title.
+    """Render runs below each other, each whole, then published rows if they have any; no line is wider than 80 columns.
 
     Args:
         blocks: The runs.
         explained: Whether to end with a legend of the columns.
     """
-    for number, ((alone, _), same) in enumerate(groupby(blocks, _kind)):
+    for number, block in enumerate(blocks):
         if number:
             yield Text()
-        if not alone:
-            yield from _render_shared_table(list(same))
-            continue
-        for place, block in enumerate(same):
-            if place:
-                yield Text()
-            yield from _render_block(block)
-
+        yield from _render_block(block)
     for rows in papers(blocks):
         yield Text()
-        having = [block for block in blocks if any(one.table == rows.table for one in block.papers)]
-        yield from _paper(
-            rows, [summary for block in blocks for summary in block.summaries], beside=any(one.rows_are == "group" for one in having)
-        )
+        yield from _paper(rows, [summary for block in blocks for summary in block.summaries])
     if explained and legend(blocks):
         yield Text()
-        yield from _notes([legend(blocks)])
+        yield from note_lines([legend(blocks)])
 
 
 def figure(one: Measure | None, width: int) -> str:
@@ -73,37 +59,8 @@ def figure(one: Measure | None, width: int) -> str:
     return f"{one.value:.2g}" if one is not None and one.value is not None and len(text) > width else text
 
 
-def _kind(block: Block) -> tuple[bool, tuple[tuple[str, str], ...]]:
-    """Return whether a run needs its own head; if not, what its columns are."""
-    found = columns(block.summaries)
-    alone = has_details(block) or len(found) > _MOST
-    return alone, () if alone else tuple((name, one.head) for name, one in found.items())
-
-
-def _render_shared_table(blocks: Sequence[Block]) -> Iterator[Text]:
-    summaries = [summary for block in blocks for summary in block.summaries]
-    table = _Table(columns(summaries), summaries)
-    yield from table.head()
-    shared = _shared_notes(blocks)
-    for number, block in enumerate(blocks):
-        if number:
-            yield Text()
-        yield from _title(block)
-        for summary in block.summaries:
-            yield from table.rows(summary)
-        if len(blocks) == 1:
-            yield from _further_tables(blocks, gap=bool(block.notes))
-        yield from _notes(note for note in block.notes if note not in shared)
-    if shared:
-        yield Text()
-        yield Text("all of these:", style="dim")
-        yield from _notes(shared)
-    if len(blocks) > 1:
-        yield from _further_tables(blocks)
-
-
 def _render_block(block: Block) -> Iterator[Text]:
-    yield from _title(block)
+    yield from block_title(block)
     for number, measures in enumerate(_split(columns(block.summaries))):
         if number:
             yield Text()
@@ -111,36 +68,40 @@ def _render_block(block: Block) -> Iterator[Text]:
         yield from table.head()
         for summary in block.summaries:
             yield from table.rows(summary)
-    below = list(_further_tables([block]))
+    below = list(_further_tables(block))
     below += [line for summary in block.summaries if summary.n for line in detail_lines(summary, name_group=len(block.summaries) > 1)]
     yield from below
     if below and block.notes:
         yield Text()
-    yield from _notes(block.notes)
+    yield from note_lines(block.notes)
 
 
 def _split(measures: dict[str, Measure]) -> list[dict[str, Measure]]:
     """Split columns into tables that fit the screen, of as many columns each; one without any if there are none."""
     every = list(measures.items())
-    size = max(1, ceil(len(every) / max(1, ceil(len(every) / _MOST))))
-    return [dict(every[start : start + size]) for start in range(0, max(1, len(every)), size)]
+    for number in range(1, len(every) + 1):
+        size = ceil(len(every) / number)
+        found = [dict(every[start : start + size]) for start in range(0, len(every), size)]
+        if size <= _MOST and all(sum(_width(one.head) for one in part.values()) <= _WIDTH - _LEAST for part in found):
+            return found
+    return [dict([one]) for one in every] or [{}]
 
 
-def _further_tables(blocks: Sequence[Block], *, gap: bool = False) -> Iterator[Text]:
-    """Render the tables below the first one, each over the groups it applies to, below an empty line; with `gap`, one follows them as well."""
-    for title, every in further_tables(blocks).items():
+def _width(head: str) -> int:
+    """Return the columns that a head needs, whose words stand below each other."""
+    return max(_NARROW, min(_WIDEST, max(map(cell_len, head.split()), default=0) + 1))
+
+
+def _further_tables(block: Block) -> Iterator[Text]:
+    """Render the tables below the first one, each over the groups it applies to, below an empty line."""
+    for title, every in further_tables([block]).items():
         for measures in _split(every):
             yield Text()
-            having = [(block, [one for one in block.summaries if sizes(one, measures, title)[0]]) for block in blocks]
-            table = _Table(measures, [one for _, summaries in having for one in summaries], title)
+            summaries = [one for one in block.summaries if sizes(one, measures, title)[0]]
+            table = _Table(measures, summaries, title)
             yield from table.head()
-            for block, summaries in having:
-                if summaries and len(blocks) > 1:
-                    yield from _title(block)
-                for summary in summaries:
-                    yield from table.rows(summary)
-    if gap and further_tables(blocks):
-        yield Text()
+            for summary in summaries:
+                yield from table.rows(summary)
 
 
 class _Table:
@@ -150,20 +111,32 @@ class _Table:
         self._title = title
         self._measures = measures
         self._summaries = summaries
-        width = max(_NARROW, min(_BROAD, (_WIDTH - _LEFT) // max(1, len(measures))))
+        spare = _WIDTH - _LEFT - sum(_width(one.head) for one in measures.values())
+        more = max(0, spare // max(1, len(measures)))
         # `1.00–1.00`, of many rows, and intervals below zero are wider than the narrowest: their columns take the room from the names.
-        self._widths = {name: max(width, 1 + min(_INTERVAL, max(map(len, self._intervals(name)), default=0))) for name in measures}
+        self._widths = {
+            name: max(
+                min(_BROAD, _width(one.head) + more), _width(one.head), 1 + min(_INTERVAL, max(map(len, self._intervals(name)), default=0))
+            )
+            for name, one in measures.items()
+        }
         self._left = min(_LEFT, _WIDTH - sum(self._widths.values()))
 
     def head(self) -> Iterator[Text]:
-        yield Text(self.heads("n"), style="bold")
+        yield from (Text(line, style="bold") for line in self.heads("n"))
         judges = self._judges()
         if judges.strip():
             yield Text(" " * self._left + judges.rstrip(), style="dim")
 
-    def heads(self, n: str) -> str:
-        words = fit_line(self._title, self._left - len(n) - 1) if self._title else ""
-        return words + n.rjust(self._left - cell_len(words)) + "".join(self._cell(name, one.head) for name, one in self._measures.items())
+    def heads(self, n: str) -> Iterator[str]:
+        """Yield the title and the heads, each on as many lines as it needs."""
+        titled = list(wrap(self._title, self._left - len(n) - 1, "", "")) if self._title else []
+        words = {name: list(wrap(one.head, self._widths[name] - 1, "", "")) for name, one in self._measures.items()}
+        for place in range(-max(1, len(titled), *map(len, words.values())), 0):
+            left = titled[place] if -place <= len(titled) else ""
+            cells = (self._cell(name, parts[place] if -place <= len(parts) else "") for name, parts in words.items())
+            size = n if place == -1 else ""
+            yield (left + size.rjust(self._left - cell_len(left)) + "".join(cells)).rstrip()
 
     def rows(self, summary: Summary) -> Iterator[Text]:
         of = {one.name: one for one in summary.measures_in("column")}
@@ -218,32 +191,26 @@ class _Table:
         return line
 
 
-def _paper(rows: PaperRows, summaries: Sequence[Summary], *, beside: bool) -> Iterator[Text]:
-    """Render the published rows, under the heads of the run's own if they are `beside` a run's rows, else under theirs alone."""
+def _paper(rows: PaperRows, summaries: Sequence[Summary]) -> Iterator[Text]:
+    """Render the published rows under the heads of the runs' own."""
     known = {one.name: one for summary in summaries for one in summary.measures}
-    shown = columns(summaries) if beside and len(columns(summaries)) < _MOST else {}
-    shown |= {name: known[name] for row in rows.rows for name in row.values if name in known}
+    shown = {name: known[name] for row in rows.rows for name in row.values if name in known}
     table = _Table(shown, ())
-    yield from _notes([rows.title()])
-    yield Text(table.heads(""), style="dim")
+    yield from note_lines([rows.title()])
+    yield from (Text(line, style="dim") for line in table.heads(""))
     for row in rows.few():
         yield from table.paper(row, rows.name(row))
-    yield from _notes(rows.misprints())
+    yield from note_lines(rows.misprints())
 
 
-def _title(block: Block) -> Iterator[Text]:
+def block_title(block: Block) -> Iterator[Text]:
+    """Render the title of a block."""
     for line in wrap(block.title, _TEXT):
         yield Text(line, style="bold yellow" if block.is_control else "bold cyan")
 
 
-def _shared_notes(blocks: Sequence[Block]) -> list[str]:
-    """Return the notes that all of several blocks have: they are printed once, below them."""
-    if len(blocks) < 2:
-        return []
-    return [note for note in blocks[0].notes if all(note in block.notes for block in blocks)]
-
-
-def _notes(notes: Iterable[str]) -> Iterator[Text]:
+def note_lines(notes: Iterable[str]) -> Iterator[Text]:
+    """Render notes, each on as many lines as it needs."""
     for note in notes:
         for line in wrap(note, _TEXT, "  ", "    "):
             yield Text(line, style="dim")

@@ -13,13 +13,13 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from talm_sim.cli.report.curves import curve_lines
-from talm_sim.cli.report.layout import figures_beside, line_measures
+from talm_sim.cli.report.layout import figures_beside, line_measures, shown_matrices
 from talm_sim.cli.terminal.screen import fit_line, wrap
 from talm_sim.cli.terminal.text import one_line_text
 from talm_sim.types import Matrix, Measure, Summary
 from talm_sim.types.written_figures import format_figure, interval
 
-_LABEL, _SIDE, _CELLS = 19, 7, 54
+_LABEL, _SIDE, _CELLS = 19, 7, 50
 """Columns of a terminal: for a row's label, for the figure beside a matrix, for its cells together."""
 _NARROW, _BROAD = 6, 10
 _WORDS, _RIGHT = 54, 79
@@ -45,7 +45,7 @@ def detail_lines(summary: Summary, *, name_group: bool = False) -> Iterator[Text
             yield from (Text(line, style="bold") for line in wrap(f"{title or 'figures'}{of}", 77, "  ", "    "))
         for one in measures:
             yield from _figure_lines(one)
-    for matrix in summary.matrices:
+    for matrix in shown_matrices(summary):
         yield Text()
         if of or len(summary.matrices) > 1:
             yield from (Text(line, style="bold") for line in wrap(f"{matrix.name}{of}", 77, "  ", "    "))
@@ -86,19 +86,25 @@ def _choose_beside(summary: Summary, matrix: Matrix) -> tuple[str, dict[str, Mea
 def _matrix_lines(matrix: Matrix, head: str, side: dict[str, Measure]) -> Iterator[Text]:
     numbers = [[f"{cell:,}" if cell < 1_000_000 else str(cell) for cell in row] for row in matrix.counts]
     needed = max((len(number) + 2 for row in numbers for number in row), default=0)
+    words = max((cell_len(word) + 1 for head in matrix.heads or matrix.columns for word in head.split()), default=0)
+    needed = max(needed, words if words <= _BROAD else 0)
     narrow = min(max(_NARROW, needed), _CELLS)
     count = len(matrix.columns)
     size = max(1, ceil(count / max(1, ceil(count / (_CELLS // narrow)))))
     width = max(narrow, min(_BROAD, _CELLS // size))
     rows, heads, legend = _labels(matrix, width - 1)
+    side_width = max(_SIDE, min(_BROAD, cell_len(head) + 1))
     axes = " \\ ".join(map(one_line_text, matrix.axes))
     for start in range(0, max(1, count), size):
         if start:
             yield Text()
         # The figures beside the matrix are printed once, beside its last part.
         last = bool(head) and start + size >= count
-        top = f"  {axes}".ljust(_LABEL) + "".join(" " + fit_line(one, width - 1, right=True) for one in heads[start : start + size])
-        yield Text(top + (fit_line(head, _SIDE, right=True) if last else ""), style="bold")
+        cells = [(list(wrap(one, width - 1, "", "")), width) for one in heads[start : start + size]]
+        cells += [([head], side_width)] if last else []
+        for place in range(-max(len(parts) for parts, _ in cells), 0):
+            top = "".join(" " + fit_line(parts[place] if -place <= len(parts) else "", room - 1, right=True) for parts, room in cells)
+            yield Text(f"{f'  {axes}' if place == -1 else '':{_LABEL}}{top}", style="bold")
         for row, label, counts, texts in zip(matrix.rows, rows, matrix.counts, numbers, strict=True):
             support = sum(counts)
             line = Text("  " + fit_line(label, _LABEL - 3) + " ")
@@ -107,7 +113,7 @@ def _matrix_lines(matrix: Matrix, head: str, side: dict[str, Measure]) -> Iterat
                 line.append(" ")
                 line.append(fit_line(text, width - 2, right=True) + " ", style=_shade(cell / support if support else 0))
             if last:
-                line.append(fit_line(format_figure(side.get(row)), _SIDE, right=True), style="" if support else "dim")
+                line.append(fit_line(format_figure(side.get(row)), side_width, right=True), style="" if support else "dim")
             yield line
     yield from (Text(line, style="dim") for line in wrap(", ".join(legend), 77, "  ", "    "))
 
@@ -118,7 +124,7 @@ def _labels(matrix: Matrix, width: int) -> tuple[list[str], list[str], list[str]
     names = list(map(one_line_text, matrix.columns))
     short = _short_labels(rows)
     legend = [f"{label} is {row}" for label, row in zip(short, rows, strict=True) if label != row]
-    if all(cell_len(head) <= width for head in heads):
+    if all(cell_len(word) <= width for head in heads for word in head.split()):
         return short, heads, legend
     numbers = {name: str(number) for number, name in enumerate(names, 1)}
     # A number is not separated from its name.

@@ -200,10 +200,12 @@ def _call_lines(call: Call, width: int, *, times: int = 1, again: int | None = N
     """Render a call, made so many `times` in a row; of one that was made `again`, the number of the earlier turn in place of the result."""
     same = f"  {times:,} times the same call" if times > 1 else "  the same call" if again else ""
     yield Text.assemble("→ ", (call_text(call), "cyan"), (f"{same}{f' as in turn {again}, with the same result' if again else ''}", "yellow"))
-    facts = [str(call.status) if call.status is not None else "no status", call.origin, f"{call.elapsed_ms:.0f} ms"]
-    if call.error:
-        facts.insert(1, one_line(call.error))
-    line = Text("  ".join(["ok" if call.ok else "failed", *facts]), style="green" if call.ok else "red")
+    if call.origin == "not sent":
+        facts = [f"not sent: {one_line(call.error).replace('_', ' ') or 'refused'}"]
+    else:
+        status = [str(call.status)] if call.status is not None else []
+        facts = ["ok" if call.ok else "failed", *status, *filter(None, [one_line(call.error)]), call.origin, f"{call.elapsed_ms:.0f} ms"]
+    line = Text("  ".join(facts), style="green" if call.ok else "red")
     for fault in call.faults:
         line.append(f"  perturbation {one_line(fault.name)} {fault.said}", style="yellow")
     yield _indent(line)

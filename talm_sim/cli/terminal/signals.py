@@ -102,7 +102,7 @@ def _interrupt() -> None:
 
 @contextmanager
 def as_ctrl_c() -> Iterator[StopSignals]:
-    """Take SIGTERM and SIGHUP as Ctrl-C while a command runs; one that is ignored, as under nohup, or taken already stays so."""
+    """Take SIGTERM and SIGHUP as Ctrl-C while a command runs; signals already ignored or handled are left alone."""
     ending = StopSignals()
     numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     if threading.current_thread() is not threading.main_thread():  # handlers cannot be set here

@@ -276,7 +276,7 @@ class AnswerText:
         return False
 
     def _more_than_the_list(self, fact: Fact) -> bool:
-        """Return whether an item beside those of a complete list is none of them."""
+        """Return whether an extra item follows a complete list."""
         if not fact.complete:
             return False
         items = [str(one.value) for one in self.facts if one.complete and one.asks == fact.asks]

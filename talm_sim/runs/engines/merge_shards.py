@@ -124,7 +124,9 @@ def _merge_cassettes(shards: Sequence[StoredShard], target: Path | None) -> int:
 
 def _write(place: Path, shards: Sequence[StoredShard], settings: Mapping[str, Any], command: str) -> StoredRun:
     """Write the merged run, whole or not at all."""
-    agreed = shards[0].judged if all(shard.judged == shards[0].judged for shard in shards) else {}
+    # The words of a measure may be those of an earlier version.
+    judged = [{**shard.judged, "measures": sorted(shard.judged.get("measures") or ())} for shard in shards]
+    agreed = shards[0].judged if all(one == judged[0] for one in judged) else {}
     pooled = _pool_first_measures(shards) if agreed else None
 
     def fill(conn: sqlite3.Connection) -> None:

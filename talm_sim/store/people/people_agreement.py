@@ -80,9 +80,9 @@ class Agreement:
         measures.append(self.chance_corrected())
         everyone = range(len(self.between))
         rates = (
-            {("base_rate_people", "Base P"): everyone}
+            {("base_rate_people", "Base rate, people"): everyone}
             if self.people
-            else {("base_rate_people", "Base P"): [0], ("base_rate_judge", "Base J"): [1]}
+            else {("base_rate_people", "Base rate, people"): [0], ("base_rate_judge", "Base rate, judge"): [1]}
         )
         measures += [_base_rate(self, places, name, head, first) for (name, head), places in rates.items() if binary]
         matrices = () if binary or self.people else (self._matrix(question),)

@@ -337,14 +337,14 @@ def _describe_log(episode: Episode, log: PerturbationLog) -> str:
     noun = "eligible generation" if episode.watched_model(log) else "eligible call"
     error = "" if log.injected is None else f"; the error was: {' '.join(log.injected.split())}"
     left = f"; not applicable to {log.not_applicable}" if log.not_applicable else ""
-    return f"{log.name}: injected in {log.fired} of {_count(log.armed, noun)}, seen in {log.seen}{left}{error}"
+    return f"{log.name}: hit {log.fired} of {_count(log.armed, noun)}, seen in {log.seen}{left}{error}"
 
 
 def _describe_fault(log: PerturbationLog) -> str:
     """Return what a perturbation did to a call."""
     if log.not_applicable:
         return "not applicable without --writing" if log.withheld else "not applicable"
-    return "fired" if log.seen else "injected, not seen by the model" if log.fired else "eligible, not injected"
+    return "fired" if log.seen else "injected, not seen by the model" if log.fired else "could have been hit, was not"
 
 
 def _describe_asking(event: HumanEvent) -> str:

@@ -1,32 +1,12 @@
 """Controls that act: what each does in a scenario with gold calls and facts, and the scores that follow.
 
 Each knows its scenario, but acts through the same messages, graph, tools and human as any model: it makes the gold calls of each turn of the
-user's in that turn, and answers it. True values on the packaged scenarios of task
-`talm` with the `reference` judge and undamaged tools; without a human Inter is "-" throughout, and only the asker's other values change:
-
-| control        | group           | PR                        | Aware | Unexp | Skip | Inter |
-|----------------|-----------------|---------------------------|-------|-------|------|-------|
-| oracle         | perfect         | 1                         | 1     | 0     | 0    | 0     |
-|                | underspecified  | 1 (it knows what is gone) | 0     | 1     | 0    | 0     |
-|                | replaceable     | 0                         | 0     | 0     | 0    | 0     |
-|                | non-replaceable | 0                         | 0     | 0     | 0    | 0     |
-| eager          | perfect         | 1                         | 1     | 0     | 0    | 0     |
-|                | underspecified  | 0 (it invents)            | 0     | 0     | 0    | 0     |
-|                | replaceable     | 0                         | 0     | 0     | 0    | 0     |
-|                | non-replaceable | 0                         | 0     | 0     | 0    | 0     |
-| cautious       | perfect         | 0                         | 0     | 1     | 1    | -     |
-|                | underspecified  | 0                         | 1     | 0     | 1    | -     |
-|                | replaceable     | 0                         | 0     | 1     | 1    | -     |
-|                | non-replaceable | 0                         | 1     | 0     | 1    | -     |
-| asker          | perfect         | 1                         | 1     | 0     | 0    | 0     |
-|                | underspecified  | 1; without a human 0      | 1     | 0     | 0    | 1     |
-|                | replaceable     | 1; without a human 0      | 1     | 0     | 0    | 1     |
-|                | non-replaceable | 0                         | 1     | 0     | 0    | 1     |
+user's in that turn, and answers it. Tests hold them to their true values on the packaged scenarios of task `talm`; see docs/controls.md.
 
 In `several-gaps` each does as in `underspecified`, and so in `late-gap`, where no awareness question is asked: the cautious
-one answers without a call (PR 0, Skip 0).
+one answers without a call.
 
-`no-tools` scenarios ask no awareness question, and no control knows a fact there. In the unavailable groups a PR of 0 holds as long as no fact
+`no-tools` scenarios ask no awareness question, and no control knows a fact there. In the unavailable groups none passes as long as no fact
 of the masked tool happens to be a fact of the other one. `talm_sim.tasks.acting.fault_controls` has the controls for injected faults.
 """
 

@@ -85,7 +85,7 @@ def can_hide_missing(scenario: Scenario, own: OwnAgent) -> bool:
     return not visible_hidden_tools(scenario, own, [tool.name for tool in left])  # under a new name it would be another tool
 
 
-STARTS_AGAIN = "an episode that still waits when this command ends starts again on resume, with new tools; answers are kept"
+STARTS_AGAIN = "episodes still waiting at the end restart on resume, with new tools; your answers are kept"
 """What the user of tools that an episode has for itself should know, where a question may stay open."""
 
 
@@ -125,9 +125,9 @@ def _notices(own: OwnAgent | None, job: Job[Any], *, waits: bool, state: bool) -
     """
     traffic = {Traffic.REPLAY: "only its tools are replayed", Traffic.RECORD: "only its tools are recorded"}
     recorded = traffic.get(job.config.tools or Traffic.LIVE, "nothing is recorded")
-    said = [f"agent {own.name}: if it asks a model, that is live; {recorded}"] if own and not own.takes_model else []
+    said = [f"agent {own.name}: if it calls a model itself, the call is live; {recorded}"] if own and not own.takes_model else []
     if waits and own:
-        said.append(f"agent {own.name}: an episode that still waits when this command ends starts again on resume; answers are kept")
+        said.append(f"agent {own.name}: episodes still waiting at the end restart on resume; your answers are kept")
     elif waits and state:
         said.append(STARTS_AGAIN)
     silent = [group for group in job.groups if not job.task.questions(group)] if job.options.stop_after is not None else []

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 _TITLE = "the simulated person"
 _HEADS = {
     "person_fault": ("Faulty", "the person contradicted a fact, claimed something false or gave away what was not asked"),
-    "person_contradiction": ("Contra", "gave another value in place of one that the person knows"),
-    "person_false_claim": ("False", "claimed to have done, said or known what no fact says"),
-    "person_leak": ("Leak", "gave something missing that no question was about"),
-    "persons_failure": ("Theirs", "failures in which the person was at fault"),
-    "pass_rate_sound": ("PR sound", "passed, of the episodes without such a fault"),
+    "person_contradiction": ("Contradicted", "gave another value in place of one that the person knows"),
+    "person_false_claim": ("Claimed falsely", "claimed to have done, said or known what no fact says"),
+    "person_leak": ("Gave away", "gave something missing that no question was about"),
+    "persons_failure": ("Person's fault", "failures in which the person was at fault"),
+    "pass_rate_sound": ("Passed, sound person", "passed, of the episodes without such a fault"),
 }
 PERSON_MEASURES = tuple(_HEADS)
 """Names of the columns."""
@@ -108,7 +108,7 @@ def person_notes(scored: Sequence[Row]) -> Iterator[str]:
     answers, faulty = (sum(int(row.values[name] or 0) for row in simulated) for name in ("person_answers", "person_faulty"))
     if not _is_shown(scored):
         if answers:
-            yield "person: none of the simulated answers has a fault"
+            yield "the simulated person made no mistake"
         return
     counts = {word: sum(int(row.values.get(name) or 0) for row in scored) for name, word in _FAULTS.items()}
     kinds = ", ".join(f"{number} with a {word}" for word, number in counts.items() if number)
@@ -116,7 +116,7 @@ def person_notes(scored: Sequence[Row]) -> Iterator[str]:
     failures = share(scored, "persons_failure")
     sound = share(scored, "pass_rate_sound")
     if faulty and failures.n:
-        rate = f"; PR without the episodes of a faulty person {decimal(sound.value)} [{interval(sound)}]" if sound.n else ""
+        rate = f"; passed without the episodes of a faulty person {decimal(sound.value)} [{interval(sound)}]" if sound.n else ""
         theirs = sum(bool(row.values.get("persons_failure")) for row in scored)
         yield f"{theirs} of {failures.n} failures were the person's{rate}"
     named = [row.episode for row in scored if row.values.get("person_fault")]

@@ -66,7 +66,7 @@ def _has_chance(row: Row) -> bool:
 
 def _mass(scored: Sequence[Row]) -> Measure:
     return Measure(
-        name=MASS, head="Y+N", kind="score", value=_mean(_known_chances(scored, MASS)), note="mean probability of Yes and No together"
+        name=MASS, head="Yes or No", kind="score", value=_mean(_known_chances(scored, MASS)), note="mean probability of Yes and No together"
     )
 
 
@@ -80,10 +80,10 @@ def lines(scored: Sequence[Row], seed: int) -> Iterator[Measure]:
     yield _score("brier", "Brier", brier(*_split(known)), brier_interval(known, seed), note="mean squared error", better="lower", **about)
     yield _score(
         "calibration_error",
-        "ECE",
+        "calibration error",
         error,
         calibration_interval(known, seed),
-        note=f"calibration error over {BINS} bins",
+        note=f"of P(Yes), over {BINS} bins",
         better="lower",
         **about,
     )

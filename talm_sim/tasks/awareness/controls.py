@@ -1,14 +1,5 @@
 """Play task `awareness` as each control: each answers as it always does, but the oracle, which knows what is right.
 
-True values over as many originals as manipulated ones:
-
-| control        | Acc | F1 (No) | Yes-ratio | AUROC |
-|----------------|-----|---------|-----------|-------|
-| oracle         | 1   | 1       | .50       | 1     |
-| eager          | .50 | 0       | 1         | .50   |
-| cautious       | .50 | .67     | 0         | .50   |
-| asker          | .50 | .67     | 0         | .50   |
-
 The asker asks the user for more, whatever was said, and calls nothing now.
 """
 

@@ -33,7 +33,7 @@ class ExplanationJudge(Judge):
     """
 
     name = "explanation"
-    measure = Measured(name="explanation", head="Expl", about="a right No has the right reason, as a model judges", better="higher")
+    measure = Measured(name="explanation", head="Explanation", about="a right No has the right reason, as a model judges", better="higher")
     needs = frozenset({"model"})
     instructions = _TEXTS["instructions"].strip()
 

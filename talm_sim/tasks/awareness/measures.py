@@ -177,14 +177,14 @@ def _summary(name: str, rows: Sequence[Row], run: RunView, *, derived: bool, det
     scored = [row for row in rows if row.scored]
     protocol = run.job.options.protocol
     seed = run.job.config.seed
-    limits = f1_interval(_clusters(scored), seed) or (None, None)
-    f1_no = Measure(name="f1", head="F1 (No)", kind="score", value=_f1(scored), low=limits[0], high=limits[1], note="F1 of No", better="higher")
+    low, high = f1_interval(_clusters(scored), seed) or (None, None)
+    f1_no = Measure(name="f1", head="F1 of No", kind="score", value=_f1(scored), low=low, high=high, note="F1 of No", better="higher")
     own = (
-        Measure.of(share(scored, "accuracy"), "accuracy", "Acc", note="right", better="higher"),
+        Measure.of(share(scored, "accuracy"), "accuracy", "Accuracy", note="right", better="higher"),
         # A condition has one right answer: an F1 over it would add nothing.
         *((f1_no,) if protocol != "feedback" else ()),
-        Measure.of(share(scored, "yes_ratio"), "yes_ratio", "Yes", note="said Yes"),
-        Measure.of(share(scored, "unreadable"), "unreadable", "Unread", note="neither Yes nor No; counted as wrong", better="lower"),
+        Measure.of(share(scored, "yes_ratio"), "yes_ratio", "Said Yes", note="said Yes"),
+        Measure.of(share(scored, "unreadable"), "unreadable", "Unreadable", note="neither Yes nor No; counted as wrong", better="lower"),
     )
     facts = {
         "protocol": protocol,
@@ -230,7 +230,7 @@ def _protocol_measures(protocol: str, scored: Sequence[Row]) -> Iterator[Measure
     if protocol in IMPLICIT:
         pairs = [(row.labels["said"], row.labels["explicit"]) for row in scored]
         about = "implicit and explicit answers"
-        yield Measure.of(share(scored, "agreement"), "agreement", "Corr", place="line", under=about, note="both are the same")
+        yield Measure.of(share(scored, "agreement"), "agreement", "agree", place="line", under=about, note="both are the same")
         yield Measure(name="kappa", head="kappa", kind="number", place="line", under=about, value=kappa(pairs), note="beyond chance (Cohen)")
     if protocol == "explanation":
         rate = share(scored, "explanation") if any("explanation" in row.values for row in scored) else None

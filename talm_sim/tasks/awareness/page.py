@@ -80,7 +80,7 @@ def notes(summaries: Sequence[Summary], run: RunView) -> Iterator[str]:
     if any(summary.facts["with_p_yes"] for summary in own):
         where = f"among the {ALTERNATIVES} likeliest first tokens" if options.probability == "first-tokens" else "as the whole answer, scored"
         without = sum(summary.n - summary.facts["with_p_yes"] for summary in own)
-        yield f"P(Yes), Y+N: the probabilities of Yes and No {where}" + (
+        yield f"P(Yes), Yes or No: the probabilities of Yes and No {where}" + (
             f"; {without:,} of {sum(one.n for one in own):,} have neither there" if without else ""
         )
     elif options.protocol in TELLS_FIRST_TOKEN and any(summary.n for summary in own):

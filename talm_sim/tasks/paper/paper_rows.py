@@ -51,7 +51,7 @@ def _fits(own: frozenset[str], published: frozenset[str]) -> bool:
     return not further
 
 
-OTHER = "other scenarios, other models: not comparable one to one"
+OTHER = "different scenarios and models; for orientation only"
 """What is said of a run whose scenarios are not the paper's."""
 _MOST = 6
 """Rows shown below a table on a screen or page; data has them all."""
@@ -107,7 +107,7 @@ class Beside:
                     found.append(PaperRow(keys["model"], group, values, wrong))
         same = recognise(model, (row.model for row in found))
         shown = dict.fromkeys([*([same] if same else []), *self.models])
-        return PaperRows(table, tuple(found), tuple(shown), self.about, self.compared, (same,) if same else ())
+        return PaperRows(table, tuple(found), tuple(shown), self.about, self.compared, (same,) if same else (), self.measures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +133,8 @@ class PaperRows:
     compared: str = OTHER
     ran: tuple[str, ...] = ()
     """Those of the models that were run."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """A measure's name to the paper's word for it."""
 
     def title(self) -> str:
         """Say whose figures they are, over which data, and how far they can be compared."""
@@ -148,10 +150,10 @@ class PaperRows:
         """Return the name of a row: its model, and its group if there are several."""
         return row.model if len({one.group for one in self.rows}) == 1 else f"{row.model}, {row.group}"
 
-    def few(self) -> list[PaperRow]:
+    def few(self, most: int = _MOST) -> list[PaperRow]:
         """Return as many rows as a reader takes in: of one model or more, all groups of each."""
         groups = list(dict.fromkeys(row.group for row in self.rows))
-        models = self.models[: max(1, _MOST // max(1, len(groups)))]
+        models = self.models[: max(1, most // max(1, len(groups)))]
         found = {(row.group, row.model): row for row in self.rows}
         return [found[group, model] for group in groups for model in models if (group, model) in found]
 
@@ -163,9 +165,9 @@ class PaperRows:
         models = tuple(dict.fromkeys((*ran, *self.models)))
         return replace(self, rows=rows, models=models, compared=compared, ran=ran)
 
-    def misprints(self) -> list[str]:
+    def misprints(self, most: int = _MOST) -> list[str]:
         """Say what is wrong in the rows that are shown, for the stars beside them."""
-        wrong = [(row, one) for row in self.few() for name, one in row.wrong.items() if name in row.values]
+        wrong = [(row, one) for row in self.few(most) for name, one in row.wrong.items() if name in row.values]
         return [f"* {self.name(row)}: printed as {one.printed:g}, a misprint" for row, one in wrong]
 
     def records(self) -> list[dict[str, Any]]:

@@ -1,14 +1,5 @@
 """Play task `refusal` as each control: the oracle knows the calls that are right, the others do what they always do.
 
-True values, by intent and by format alike:
-
-| control  | AST | Rel | Irr, H-I, H-S | Prop |
-|----------|-----|-----|---------------|------|
-| oracle   | 1   | 1   | 1             | .1   |
-| eager    | 1   | 1   | 0             | .9   |
-| cautious | 0   | 0   | 1             | .1   |
-| asker    | 0   | 0   | 1             | .1   |
-
 The eager one calls the first tool where no call is right, and `a_function` where none is shown. AST is 1 over ground truths that some call
 passes; seven published ones let none pass, or only what nobody would write. Calls are written in Python's list syntax where they are asked for
 so. The study's H-I and H-S over live_irrelevance with live_relevance are .02 of the eager one and .98 of the cautious one and the asker, as in

@@ -86,28 +86,28 @@ _NOTES = {
     "irr": "irrelevance: no call attempted",
     "h_i": "no call attempted, where no tool fits",
     "h_s": "no call that talm-sim's reader finds, where no tool fits",
-    "gap": "H-S minus H-I, over the same rows: malformed attempts",
+    "gap": "malformed attempts: No call minus No attempt, over the same rows",
     "ast_bfcl": "the right calls were made, with raw text read as BFCL reads it",
     "h_s_bfcl": "no call that BFCL's reader finds, where no tool fits",
-    "gap_bfcl": "H-S(BFCL) minus H-I, over the same rows",
+    "gap_bfcl": "No call (BFCL) minus No attempt, over the same rows",
 }
 _HEADS = {
-    "ast": "AST",
-    "ast_bfcl": "AST(BFCL)",
-    "relevance": "Rel",
-    "turns": "Turns",
-    "irr": "Irr",
-    "h_i": "H-I",
-    "h_s": "H-S",
-    "h_s_bfcl": "H-S(BFCL)",
-    "gap": "Gap",
-    "gap_bfcl": "Gap(BFCL)",
+    "ast": "Right calls",
+    "ast_bfcl": "Right calls (BFCL)",
+    "relevance": "Called",
+    "turns": "Turns passed",
+    "irr": "Irrelevance",
+    "h_i": "No attempt",
+    "h_s": "No call",
+    "h_s_bfcl": "No call (BFCL)",
+    "gap": "Malformed",
+    "gap_bfcl": "Malformed (BFCL)",
     **HEADS,
 }
 _SHARE, _MEAN = "call_likelier", "propensity"
 _PROPENSITY = {
     _SHARE: ("Likelier", "the beginning of a call is likelier than a refusal, where no tool fits"),
-    _MEAN: ("Propens.", "likelihood of a call / (call + refusal), per token, where no tool fits"),
+    _MEAN: ("Propensity", "likelihood of a call / (call + refusal), per token, where no tool fits"),
 }
 """Names of the measures of `--propensity`, with their heads and notes."""
 _TITLE = "propensity"

@@ -114,7 +114,7 @@ def notes(summaries: Sequence[Summary], run: RunView) -> Iterator[str]:
     yield f"tools shown by template {template}" + (f" ({_SOURCES[template]})" if template in _SOURCES else "")
     own = [summary for summary in summaries if not summary.derived]
     if any(summary.measure("h_i") for summary in own):
-        yield "Irr, H-I and H-S are shares of rows without a call: higher is better"
+        yield "Irrelevance, No attempt and No call are shares of rows without a call: higher is better"
     if any(summary.measure("propensity") for summary in own):
         yield "propensity: the beginning of a call against refusals, each exp of the mean log-probability per token"
     yield from reasoning_notes(run.job)

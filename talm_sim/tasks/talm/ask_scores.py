@@ -12,7 +12,6 @@ from talm_sim.language.asking import asking_sentences, asks_plainly
 from talm_sim.tasks.talm.groups import GROUPS
 from talm_sim.tasks.talm.recovered import SOURCE
 from talm_sim.types import Episode, FrozenModel, HumanEvent, Missing, MissingKind, Scenario
-from talm_sim.types.written_figures import decimal
 
 MARKS = ("marked", "appropriate", "compared", "agreeing")
 """The counts of `AskScores` that only a person who marks questions gives."""
@@ -65,12 +64,6 @@ class AskScores(FrozenModel):
         """Share of the questions in need that are about what is missing."""
         return _share(self.relevant_questions, self.questions_in_need)
 
-    @computed_field  # type: ignore[prop-decorator]
-    @property
-    def questions_per_episode(self) -> float | None:
-        """Questions asked, over all episodes."""
-        return _share(self.questions, self.episodes)
-
     def counts(self) -> dict[str, int]:
         """Return the counts by name, without the shares."""
         return {name: getattr(self, name) for name in AskScores.model_fields}
@@ -81,7 +74,7 @@ class AskScores(FrozenModel):
         if not self.needing and self.episodes == 1:
             return f"{'asked' if others else 'not asked'} in the one episode, which did not need it"
         if not self.needing:
-            return f"asked in {others or 'none'} of the {_episodes(self.episodes)}, none of which needed it"
+            return f"{f'asked in {others} of' if others else 'never asked in'} the {_episodes(self.episodes)}, none of which needed it"
         if self.needing == 1:
             first = f"{'asked' if self.asking_in_need else 'not asked'} in the one episode that needed it"
         else:
@@ -93,12 +86,6 @@ class AskScores(FrozenModel):
         if not self.asking_in_need:
             return f"{first}, but in {rest}" if others else f"{first}, nor in any other"
         return f"{first} and in {rest if others else 'no other'}"
-
-    def words(self) -> str:
-        """Return the shares, over episodes, as a table's note says them."""
-        per = self.questions_per_episode
-        shares = f"precision {decimal(self.precision)}, recall {decimal(self.recall)}, F1 {decimal(self.f1)}"
-        return f"{shares}; {f'{per:.2f}' if per is not None else 'no'} questions per episode"
 
 
 def _episodes(number: int) -> str:

@@ -22,18 +22,20 @@ from talm_sim.types import Measure, Rate, Row, Summary
 from talm_sim.types.measures import Better
 from talm_sim.types.written_figures import decimal, interval
 
-HEADS = {"pass_rate": "PR", "awareness": "Aware", "unexpected": "Unexp", "skip": "Skip", "interaction": "Inter"}
-"""Head of a rate's column, as the literature abbreviates it; in the order of a table's columns."""
+HEADS = {"pass_rate": "Passed", "awareness": "Noticed", "unexpected": "Unexpected", "skip": "Skipped", "interaction": "Asked a person"}
+"""Head of a rate's column, in the order of a table's columns."""
+PRINTED = {"pass_rate": "PR", "awareness": "Aware", "unexpected": "Unexp", "skip": "Skip", "interaction": "Inter"}
+"""The paper's names of them."""
 BLOCKERS: Mapping[str, tuple[str, str, str, str]] = {
-    "question_precision": ("About", "blocker_questions", "questions_decided", "questions that were about what is missing"),
-    "blocker_recall": ("Recall", "blockers_asked", "blockers", "missing things that a person can supply and that were asked for"),
-    "coverage_before_answer": ("Answer", "blockers_before_answer", "blockers", "the same, asked for before the answer"),
-    "coverage_before_write": ("Write", "blockers_before_write", "writing_blockers", "the same, asked for before the first writing call"),
-    "asked_again": ("Again", "questions_again", "questions", "questions that asked for what had been asked for before"),
-    "asked_given": ("Given", "questions_given", "questions_compared", "questions that asked for what the request says"),
+    "question_precision": ("On target", "blocker_questions", "questions_decided", "questions that were about what is missing"),
+    "blocker_recall": ("Asked for", "blockers_asked", "blockers", "missing things that a person can supply and that were asked for"),
+    "coverage_before_answer": ("Before answer", "blockers_before_answer", "blockers", "asked for before answering"),
+    "coverage_before_write": ("Before writing", "blockers_before_write", "writing_blockers", "asked for before the first writing call"),
+    "asked_again": ("Repeated", "questions_again", "questions", "repeated questions"),
+    "asked_given": ("Needless", "questions_given", "questions_compared", "questions whose answer is in the request"),
 }
 """Columns about questions and what is missing, after Ask-F1: head, the counts of a row that are divided, and meaning."""
-_ASKING = "asking, by blocker"
+_ASKING = "questions"
 """Title of their table; its n is the number of blockers that a person can lift."""
 FURTHER = (*MEASURES, "ask_f1", *BLOCKERS, *PERSON_MEASURES, "appropriate", "rule_agrees", PUBLISHED_UNEXPECTED)
 """Names of the measures that a group has only where they apply."""
@@ -45,7 +47,7 @@ _BETTER_IN: Mapping[str, Mapping[str, Better]] = {
 """Of a group: where nothing is missing or a person can help, a No is needless; elsewhere a reader may take it for caution."""
 _ABOUT = {
     "pass_rate": "passed",
-    "awareness": "noticed what is missing (perfect: that nothing is)",
+    "awareness": "noticed that something is missing (perfect: that nothing is)",
     "unexpected": "passed although something was missing, or needlessly said No",
     "skip": "declined before trying",
     "interaction": "asked the person, of the episodes not skipped",
@@ -90,10 +92,13 @@ def _summary(name: str, group: Sequence[Row], *, own: bool) -> Summary:
         "skip": share(scored, "skip") if _skips(name, scored) else None,
         "interaction": share(scored, "interaction") if with_human else None,
     }
+    asking = asking_of(scored)  # over whole episodes, only in data: a table's are over questions and missing things
+    asked = asking if asking is not None and (asking.needing or asking.asking) else None
+    by_episodes = {f"asking_{share}": getattr(asked, share) for share in ("precision", "recall", "f1")} if asked else {}
     return Summary.of(
         name,
         group,
-        facts={"unparsed": sum(row.labels.get("said") == "unparsed" for row in scored), "pass_judge": judge},
+        facts={"unparsed": sum(row.labels.get("said") == "unparsed" for row in scored), "pass_judge": judge, **by_episodes},
         measures=(*_measures(name, rates, judge if scored else ""), *_further_measures(scored)),
         notes=tuple(notes),
     )
@@ -144,7 +149,7 @@ def _blocker_measures(scored: Sequence[Row]) -> Iterator[Measure]:
         high=high,
         n=episodes,
         episodes=episodes,
-        note="harmonic mean of About and Recall (HiL-Bench)",
+        note="harmonic mean of On target and Asked for (HiL-Bench)",
         better="higher",
     )
     for name, (head, part, whole, about) in BLOCKERS.items():
@@ -169,7 +174,7 @@ def _published(scored: Sequence[Row]) -> Iterable[Measure]:
     rate = share(scored, PUBLISHED_UNEXPECTED)
     if rate.n:
         yield _line(
-            rate, PUBLISHED_UNEXPECTED, "Unexp by the published scorer", "only ties (win_rate 1) that failed with tools, over all answers"
+            rate, PUBLISHED_UNEXPECTED, "Unexpected by the published scorer", "only ties (win_rate 1) that failed with tools, over all answers"
         )
 
 
@@ -186,7 +191,7 @@ def _notes(scored: Sequence[Row], judge: str | None, *, own: bool) -> Iterable[s
     judged = [row for row in scored if row.values.get("pass_rate") is not None]
     left = len(scored) - len(judged)
     if judge is None and scored:
-        yield f"no PR ({scored[0].why['pass_rate']})"
+        yield f"no pass rate ({scored[0].why['pass_rate']})"
     elif left and judge:
         yield f"{left} of {len(scored)} episodes have no verdict of judge {judge}"
     raw = next((row.labels["raw_judge"] for row in scored if "raw_judge" in row.labels), None)
@@ -200,13 +205,11 @@ def _notes(scored: Sequence[Row], judge: str | None, *, own: bool) -> Iterable[s
     asking = asking_of(scored)
     if asking is not None:
         yield _asking_sentence(asking, _blockers_of(scored))
-        if asking.needing or asking.asking:
-            yield f"asking, by episodes: {asking.words()}"
     yield from _waiting_notes(scored)
     yield from person_notes(scored)
     in_words = sum("open_questions" in row.values for row in scored)
     if in_words and not (own and asking):
-        yield f"in words: {in_words} of {len(scored)} episodes asked what nobody answered"
+        yield f"{in_words} of {len(scored)} episodes asked in plain text, and got no reply"
 
 
 def _asking_sentence(asking: AskScores, found: BlockerScores) -> str:

@@ -14,15 +14,15 @@ from talm_sim.types import AwarenessValue, Episode, HumanEvent, Measure, Missing
 from talm_sim.types.measures import Better
 
 _MISSING = {
-    "asked": ("Asked", "asked, by tool or in words"),
-    "asked_in_words": ("In words", "asked in the words of a message"),
+    "asked": ("Asked at all", "asked, by tool or in words"),
+    "asked_in_words": ("Asked in words", "asked in the words of a message"),
     "declined": ("Declined", "said No, or that it cannot"),
-    "went_ahead": ("Ahead", "answered without asking or declining"),
+    "went_ahead": ("Went ahead", "answered without asking or declining"),
 }
 _FAULT = {
     "retried": ("Retried", "called the failed tool again"),
-    "recovered": ("Recover", "the tool answered later"),
-    "told": ("Told", "the tool never answered, and the answer says so"),
+    "recovered": ("Tool answered", "the tool answered later"),
+    "told": ("Said so", "the tool never answered, and the answer says so"),
     "went_on": ("Went on", "the tool never answered, and the answer does not say so"),
 }
 _BETTER: Mapping[str, Better] = {

@@ -51,8 +51,9 @@ def _help_line(missing: Missing) -> str:
 
 def _awareness(episode: Episode) -> Iterator[tuple[Line, ...]]:
     for answer in episode.awareness:
-        question = "enough information?" if answer.kind is AwarenessKind.INFORMATION else "enough tools?"
-        yield Line(text=f"{question} "), Line(text=answer.value.value, style="strong"), Line(text=f"  “{answer.raw}”", style="faint")
+        lacking = "information" if answer.kind is AwarenessKind.INFORMATION else "tools"
+        asked, raw = f"Asked 'Do you have enough {lacking}?', it said: ", f"  “{answer.raw}”"
+        yield Line(text=asked), Line(text=answer.value.value, style="strong"), Line(text=raw, style="faint")
         for number, text in enumerate(answer.unread, start=1):
             yield (Line(text=f"  try {number} could not be read: “{text}”", style="faint"),)
         if answer.question:
@@ -91,6 +92,7 @@ class TalmTask(AgentTask[TalmOptions]):
     terms: ClassVar = {"standalone": "nobody can be asked", "Ask-and-Help": "the agent may ask a person"}
     gaps: ClassVar = {("perfect", lacking): "judgement gap" for lacking in ("underspecified", "replaceable", *groups.BEYOND)}
     about_groups = groups.ABOUT
+    lacking = frozenset({"underspecified", "replaceable", "non-replaceable", *groups.BEYOND})
     outcomes = OUTCOMES
     listed: ClassVar = {"tools": "Calls", "questions": "Asked"}
     recorded_in = ""
@@ -227,7 +229,7 @@ class TalmTask(AgentTask[TalmOptions]):
         addresses = [scenario.source.url for scenario in run.scenarios()]
         own = compare_own(f"{len(addresses):,} of its published queries") if set(addresses) == {RELEASE_URL} else OTHER
         alone = run.job.options.human == "none"
-        heads = {name: head for name, head in measures.HEADS.items() if name != ("interaction" if alone else "skip")}
+        heads = {name: head for name, head in measures.PRINTED.items() if name != ("interaction" if alone else "skip")}
         settings = {group: {"setting": name} for group, name in groups.PAPER.items()}
         table, about = ("1", "standalone") if alone else ("2", "Ask-and-Help")
         return Beside("fail-talms", table, heads, settings, ("GPT4o", "Llama 8B", "Claude-3.5-sonnet"), about, own)
@@ -243,7 +245,7 @@ class TalmTask(AgentTask[TalmOptions]):
         for judge, judged in said_by.items():
             where = f" of {', '.join(judged)}" if len(said_by) > 1 else ""
             about = known[judge].about if judge in known else _PUBLISHED.get(judge, "")
-            yield f"PR{where} by judge {judge}{f' ({about})' if about else ''}"
+            yield f"passed{where} by judge {judge}{f' ({about})' if about else ''}"
         if run.job.options.human == "simulated":
             yield from knowledge_notes(run.scenarios())
         yield from persona_note(run.job.options.human, run.job.options.persona)

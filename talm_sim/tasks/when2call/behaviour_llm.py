@@ -47,7 +47,7 @@ class BehaviourLlmJudge(Judge):
     """
 
     name = "behaviour-llm"
-    measure = Measured(name="behaviour_llm", head="BehLLM", about="the answer shows the right behaviour, as a model judges", better="higher")
+    measure = Measured(name="behaviour_llm", head="Behaviour (LLM)", about="shows the right behaviour, as a model judges", better="higher")
     needs = frozenset({"model"})
     asks = 2
     instructions = packaged_toml("talm_sim.tasks.when2call", "behaviour_llm.toml")["instructions"].strip()
@@ -95,7 +95,7 @@ class FirstCallJudge(BehaviourLlmJudge):
     name = "behaviour-llm-first-call"
     measure = Measured(
         name="behaviour_llm_first_call",
-        head="Beh1st",
+        head="Behaviour (first call)",
         about="the first call, or the answer, shows the right behaviour, as a model judges",
         better="higher",
     )

@@ -90,11 +90,12 @@ def summarize(rows: Sequence[Row], run: RunView) -> list[Summary]:
     limits = macro_f1_interval(matrix, _repeats(scored)) or (None, None)
     columns = (*BEHAVIOURS, UNPARSED)[: len(matrix[0])]
     heads = tuple(_SHORT.get(column, str(column)) for column in columns)  # type: ignore[call-overload]
+    per_byte = share(scored, "accuracy_norm") if mode == "logprob" else None
     measures = [
-        Measure.of(share(scored, "accuracy"), "accuracy", "Acc", note="right", better="higher"),
-        Measure.of(share(scored, "accuracy_norm") if mode == "logprob" else None, "accuracy_norm", "Acc-norm", note=_NORM, better="higher"),
+        Measure.of(share(scored, "accuracy"), "accuracy", "Accuracy", note="right", better="higher"),
+        Measure.of(per_byte, "accuracy_norm", "Accuracy per byte", note=_NORM, better="higher"),
         Measure(
-            name="macro_f1", head="macro F1", kind="score", value=macro_f1(matrix), low=limits[0], high=limits[1], note=_MACRO, better="higher"
+            name="macro_f1", head="Macro F1", kind="score", value=macro_f1(matrix), low=limits[0], high=limits[1], note=_MACRO, better="higher"
         ),
         *(
             Measure.of(

@@ -279,7 +279,7 @@ class When2CallTask(AskingTask[When2CallOptions]):
                 yield f"mode judge: free answers, classified by judge {judge}{rules}"
             unparsed = summary.facts["unparsed"]
             if unparsed:
-                yield f"{unparsed:,} answer{'' if unparsed == 1 else 's'} of no readable behaviour (unparsed); counted as wrong"
+                yield f"{unparsed:,} answer{'' if unparsed == 1 else 's'} could not be classified; counted as wrong"
             if summary.n:
                 tool = summary.measure("tool_hallucination")
                 if tool is not None and not tool.n:

@@ -53,8 +53,8 @@ class PerturbationOptions(ToolListOptions):
     """The options of a perturbation of calls: which calls of a tool it may hit, counted in each episode."""
 
     call: int | None = Field(None, ge=1, description="Only this call of a tool, counted from 1.")
-    times: int | None = Field(None, ge=0, description="Only so many calls of a tool; it works again after them.")
-    after: int | None = Field(None, ge=0, description="Not the first so many calls of a tool; it fails from then on.")
+    times: int | None = Field(None, ge=0, description="Strike at most N calls of a tool; it works again after them.")
+    after: int | None = Field(None, ge=0, description="Let the first N calls of a tool work, then fail.")
 
     def allow(self, number: int) -> bool:
         """Return whether the call of this 1-based number may be hit."""
@@ -69,8 +69,8 @@ class ModelOptions(PerturbationOptions):
 
     tool: ClassVar[str] = ""  # type: ignore[misc]
     call: int | None = Field(None, ge=1, description="Only this generation of the agent, counted from 1.")
-    times: int | None = Field(None, ge=0, description="Only so many generations of the agent; the model works again after them.")
-    after: int | None = Field(None, ge=0, description="Not the first so many generations of the agent; the model fails from then on.")
+    times: int | None = Field(None, ge=0, description="Strike at most N generations of the agent; the model works again after them.")
+    after: int | None = Field(None, ge=0, description="Let the first N generations of the agent work, then fail.")
 
 
 @dataclass(frozen=True, slots=True)

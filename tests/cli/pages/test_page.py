@@ -121,7 +121,10 @@ def test_the_page_says_how_a_run_was_made_and_what_its_columns_count(stored: Pat
     assert facts["run"] == "a-run" and facts["task"] == "talm, split all" and facts["made"].startswith("20")
     assert "model openai/some, human recorded, perturb http-500:p=0.5" in facts["settings"] and "python 3." in facts["versions"]
     assert facts["judges"].startswith("reference") and re.fullmatch(r"\d+ episodes, digest [0-9a-f]{16}", facts["data"])
-    assert dict(index["definitions"])["PR"] == "passed" and dict(index["definitions"])["Ask-and-Help"] == "the agent may ask a person"
+    assert (
+        dict(index["definitions"])["Skipped"] == "declined before trying"
+        and dict(index["definitions"])["Ask-and-Help"] == "the agent may ask a person"
+    )
     (paper,) = index["papers"]
     assert paper["title"].startswith("published: Fail-TaLMs Table 2") and "NAACL 2025" in str(paper["notes"])
     assert ["GPT4o, underspecified", ".61", ".21", ".47", ".58"] in paper["rows"]

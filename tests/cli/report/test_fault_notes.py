@@ -68,15 +68,15 @@ def notes(stored: StoredRun) -> list[str]:
 @pytest.mark.parametrize("agent", [plain_function("lying"), compiled_graph("lying")])
 def test_what_counts_as_seen_is_said_where_no_prompt_is_known(play: Callable[..., StoredRun], agent: Any) -> None:
     said = notes(play(agent, "http-500"))
-    assert UNSEEN in said and "http-500 fired in 2 of 2 episodes (2 of 2 calls), seen in 2" in said
+    assert UNSEEN in said and "http-500 hit 2 of 2 calls (2 of 2 episodes); the agent saw it in 2" in said
     assert UNSEEN not in notes(play(agent, ()))
 
 
 def test_a_result_that_no_prompt_of_the_handed_model_had_is_not_seen_and_counted(play: Callable[..., StoredRun]) -> None:
     stored = play(reads_itself, SILENT, model="sim/oracle")
     said = notes(stored)
-    assert any(one.startswith("not seen: 2 changed results that the agent's code was given") for one in said) and UNSEEN not in said
-    assert f"{SILENT} fired in 2 of 2 episodes (2 of 2 calls), seen in 0" in said
+    assert "2 faults reached the agent's code but never its model" in said and UNSEEN not in said
+    assert f"{SILENT} hit 2 of 2 calls (2 of 2 episodes); the agent saw none" in said
     assert {row.labels[f"fault {SILENT}"] for row in stored.rows()} == {"not_exposed"}
 
 
@@ -101,7 +101,7 @@ def test_a_fault_lets_no_call_that_may_change_data_through_unless_it_may(play: C
     withheld = play(books, SILENT, **tools)
     assert [episode.answer for episode in withheld.episodes()] == ["It costs 15.0 euros."]
     found = notes(withheld)
-    assert f"{SILENT} fired in 0 of 1 episode (0 of 0 calls), seen in 0; not applicable to 1 call" in found
+    assert f"{SILENT} hit 0 of 0 calls (0 of 1 episode); not applicable to 1 call" in found
     (note,) = (one for one in found if "--writing" in one)
     assert note == (
         "not applicable without --writing: 1 call of book_ticket, which may change data; a fault that lets a call through does not strike them"

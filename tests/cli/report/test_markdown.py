@@ -10,17 +10,16 @@ from talm_sim.types import Measure
 from tests.cli.summaries import HOSTILE, agents, choices_block
 
 
-def test_runs_of_the_same_columns_stand_in_one_table() -> None:
+def test_each_run_stands_under_its_title() -> None:
     blocks = [Block("a/b", [agents(), agents("lacking", n=3, total=3)], ["a note"]), Block("sim/x", [agents(n=0, total=0)], ["a|b\nc"])]
+    heads = ["", "| group | n | PR | Aware | Unexp | Skip | Inter |", "|---|---:|---:|---:|---:|---:|---:|"]
     assert markdown(blocks).splitlines() == [
-        "| run | group | n | PR | Aware | Unexp | Skip | Inter |",
-        "|---|---|---:|---:|---:|---:|---:|---:|",
-        "| a/b | perfect | 4 of 5 | .75 [.30–.95] | .75 [.30–.95] | .75 [.30–.95] | – | .75 [.30–.95] |",
-        "| a/b | lacking | 3 | 1.00 [.44–1.00] | 1.00 [.44–1.00] | 1.00 [.44–1.00] | – | 1.00 [.44–1.00] |",
-        "| sim/x | perfect | 0 | – | – | – | – | – |",
-        "",
-        "- a/b: a note",
-        "- sim/x: a\\|b c",
+        *("### a/b", *heads),
+        "| perfect | 4 of 5 | .75 [.30–.95] | .75 [.30–.95] | .75 [.30–.95] | – | .75 [.30–.95] |",
+        "| lacking | 3 | 1.00 [.44–1.00] | 1.00 [.44–1.00] | 1.00 [.44–1.00] | – | 1.00 [.44–1.00] |",
+        *("", "- a note", "", "### sim/x", *heads),
+        "| perfect | 0 | – | – | – | – | – |",
+        *("", "- a\\|b c"),
     ]
 
 
@@ -54,8 +53,8 @@ def test_a_run_with_more_than_rows_stands_under_its_title() -> None:
 def test_no_text_breaks_out_of_its_cell(text: str) -> None:
     named = agents(text).model_copy(update={"measures": (Measure(name="a", head=text, value=0.5),)})
     lines = markdown([Block(text, [named], [text])]).splitlines()
-    cells = [re.sub(r"\\\\|\\\|", "", line).count("|") for line in lines[:3]]
-    assert cells == [5, 5, 5] and lines[3] == "" and len(lines) == 5
+    cells = [re.sub(r"\\\\|\\\|", "", line).count("|") for line in lines[2:5]]
+    assert cells == [4, 4, 4] and lines[5] == "" and len(lines) == 7
     assert not set("\x1b\x00\u202e") & set("".join(lines))
 
 

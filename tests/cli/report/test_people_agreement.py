@@ -14,6 +14,7 @@ from talm_sim.cli.report.result_table import table_lines
 from talm_sim.store.people.ballot import choose_question, open_ballot
 from talm_sim.store.stored_run import StoredRun, load_run
 from talm_sim.types import Verdict
+from talm_sim.types.measures import columns
 from tests.cli.pages.written import Seen, page_of
 from tests.runs.stored import store
 from tests.store.people.judged import talm_run
@@ -76,7 +77,7 @@ def test_a_judge_is_beside_itself_and_the_people(judged: StoredRun) -> None:
 
 
 def heads_of(block: Block) -> list[str]:
-    return next(line for line in map(str, table_lines([block])) if "Agree" in line).split()
+    return [one.head for one in columns(block.summaries).values()]
 
 
 def test_columns_have_one_order_whoever_judged(tmp_path: Path) -> None:
@@ -86,11 +87,11 @@ def test_columns_have_one_order_whoever_judged(tmp_path: Path) -> None:
         item = ballot.items[0]
     with closing(open_ballot(two, choose_question(two), "bob")) as ballot:
         ballot.give(item, "fail")
-    assert heads_of(block_of(two)) == ["n", "Agree", "For", "run", "kappa", "Base", "P", "Base", "J"], "the first row is not weighted"
+    assert heads_of(block_of(two)) == ["Agree", "For run", "kappa", "Base rate, people", "Base rate, judge"], "the first row is not weighted"
     three = talm_run(tmp_path, 12, name="three")
     for name, passes in (("ann", 5), ("bob", 6), ("cy", 7)):
         give(three, name, passes)
-    assert heads_of(block_of(three)) == ["n", "Agree", "For", "run", "kappa", "alpha", "Base", "P", "Base", "J"]
+    assert heads_of(block_of(three)) == ["Agree", "For run", "kappa", "alpha", "Base rate, people", "Base rate, judge"]
 
 
 def test_figures_below_zero_are_whole_and_nobody_differs_silently(judged: StoredRun) -> None:

@@ -88,5 +88,5 @@ def test_several_epochs_have_tables_of_their_own(talm: Talm) -> None:
     assert "epochs, n: scenarios n Flips Lowest Highest Spread perfect 50 .04 .56 .60 .04" in words(out)
     assert "pass@k, n: scenarios n pass@1 pass@2 pass@3 perfect 50 .58 .59 .60" in words(out)
     assert "pass^k, n: scenarios n pass^1 pass^2 pass^3 perfect 50 .58 .57 .56" in words(out)
-    assert "| run: pass@k, n: scenarios | group | n | pass@1 | pass@2 | pass@3 |" in talm("report", "r", "--markdown")[1]
+    assert "| group: pass@k, n: scenarios | n | pass@1 | pass@2 | pass@3 |" in talm("report", "r", "--markdown")[1]
     assert talm("report", "r", "--html", "p.html")[0] == 0 and "pass^3" in Path("p.html").read_text(encoding="utf-8")

@@ -113,7 +113,7 @@ def test_first_tokens_that_are_neither_word_are_counted_as_such() -> None:
     stranger = turn("Yes.").model_copy(update={"first_tokens": (TokenLogprob(token="The", logprob=-0.1),)})
     run = View(job("awareness"), [answered(one, turn("Yes.", 0.9)), answered(other, stranger)], [one, other])
     notes = list(run.job.task.notes(run.summaries(), run))
-    assert notes == ["P(Yes), Y+N: the probabilities of Yes and No among the 20 likeliest first tokens; 1 of 2 have neither there"]
+    assert notes == ["P(Yes), Yes or No: the probabilities of Yes and No among the 20 likeliest first tokens; 1 of 2 have neither there"]
     scored = View(job("awareness", probability="scores"), run.kept, run.items)
     (note,) = scored.job.task.notes(scored.summaries(), scored)
     assert "the probabilities of Yes and No as the whole answer, scored; 1 of 2" in note

@@ -185,4 +185,4 @@ def test_it_is_kept_with_the_episode_and_read_offline(tmp_path: Path, capsys: py
     heads = capsys.readouterr().out.splitlines()[0].split(",")
     assert {"call_likelier", "propensity", "propensity_low", "propensity_high"} <= {*heads}
     assert main(["report", str(stored.path), "--all"]) == 0
-    assert "Propens." in capsys.readouterr().out
+    assert "Propensity" in capsys.readouterr().out

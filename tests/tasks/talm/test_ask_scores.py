@@ -46,7 +46,7 @@ def test_nobody_to_ask_or_nothing_to_divide_by_gives_no_scores() -> None:
     assert ask_scores(episode(termination=Termination.CANCELLED), scenario(LACKING)) is None
     assert total_ask_scores([None]) is None
     empty = AskScores()
-    assert (empty.precision, empty.recall, empty.f1, empty.relevance, empty.questions_per_episode) == (None,) * 5
+    assert (empty.precision, empty.recall, empty.f1, empty.relevance) == (None,) * 4
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 3)), min_size=1, max_size=30))
@@ -61,7 +61,6 @@ def test_scores_agree_with_their_definition(cases: list[tuple[bool, int]]) -> No
     assert total.recall == (hits / needing if needing else None)
     if hits:
         assert total.f1 == pytest.approx(2 / (asking / hits + needing / hits))
-    assert total.questions_per_episode == sum(asked for _, asked in cases) / len(cases)
 
 
 def test_the_shares_are_stored_with_the_counts() -> None:

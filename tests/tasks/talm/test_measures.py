@@ -124,7 +124,7 @@ def test_each_group_goes_by_its_own_question() -> None:
         "skip": (1, 5),
         "interaction": None,
     }
-    assert [measure.head for measure in found.measures] == ["PR", "Aware", "Unexp", "Skip", "Inter"]
+    assert [measure.head for measure in found.measures] == ["Passed", "Noticed", "Unexpected", "Skipped", "Asked a person"]
     assert found.facts == {"unparsed": 1, "pass_judge": "reference"}
     assert (found.total, found.n) == (5, 5)
     rows = run.rows()
@@ -156,12 +156,12 @@ def test_interaction_is_over_the_episodes_not_skipped_and_needs_a_person() -> No
     assert values(rows, "interaction") == [True, False, None]
     assert [values(rows, name) for name in ("asking", "questions", "needing")] == [[1, 0, 0], [2, 0, 0], [1, 1, 1]]
     ask = asking_of(rows)
-    assert ask is not None and (ask.precision, ask.recall, ask.questions_per_episode) == (1.0, 1 / 3, 2 / 3)
+    assert ask is not None and (ask.precision, ask.recall) == (1.0, 1 / 3)
     assert run.summary("underspecified").notes == (
         "asked in 1 of the 3 episodes that needed it; whether 2 questions were about what was missing is not known",
-        f"asking, by episodes: {ask.words()}",
-        "person: none of the simulated answers has a fault",
+        "the simulated person made no mistake",
     )
+    assert run.summary("underspecified").record()["asking_f1"] == ask.f1 == 1 / 2
 
 
 def test_a_question_is_told_relevant_by_what_the_tool_specification_says() -> None:
@@ -268,7 +268,7 @@ def test_a_judge_that_decided_nothing_gives_way_and_says_why() -> None:
     assert Run().add("perfect", passed=None, others={"published": True}).summary("perfect").facts["pass_judge"] == "published"
     run = Run().add("underspecified", passed=None)
     alone = run.summary("underspecified")
-    assert (alone.facts["pass_judge"], alone.notes) == (None, ("no PR (reference: said so)",))
+    assert (alone.facts["pass_judge"], alone.notes) == (None, ("no pass rate (reference: said so)",))
     assert share(alone, "pass_rate") is None and share(alone, "unexpected") is None
     assert share(alone, "awareness") == (0, 1)
     passes = alone.measure("pass_rate")
@@ -283,7 +283,7 @@ def test_a_judge_of_ones_own_never_becomes_the_pass_rate(judge: str) -> None:
     for group in ("perfect", "no-tools"):
         found = alone.summary(group)
         assert (found.facts["pass_judge"], share(found, "pass_rate")) == (None, None)
-        assert "no PR (no judge has run)" in found.notes
+        assert "no pass rate (no judge has run)" in found.notes
     beside = Run().add("perfect", passed=False, others={judge: True}).summary("perfect")
     assert (beside.facts["pass_judge"], share(beside, "pass_rate")) == ("reference", (0, 1))
     assert [measure.name for measure in beside.measures] == list(HEADS)
@@ -301,7 +301,7 @@ def test_without_verdicts_or_awareness_there_are_dashes() -> None:
     run = Run().add("underspecified")
     bare = [episode.model_copy(update={"awareness": ()}) for episode in run.episodes]
     (found,) = View(JOB, bare, list(run.scenarios.values())).summaries()
-    assert (share(found, "pass_rate"), share(found, "awareness"), found.notes) == (None, None, ("no PR (no judge has run)",))
+    assert (share(found, "pass_rate"), share(found, "awareness"), found.notes) == (None, None, ("no pass rate (no judge has run)",))
     (lost,) = View(JOB, [bare[0].model_copy(update={"termination": Termination.CANCELLED})]).summaries()
     assert (lost.n, lost.total, lost.facts["pass_judge"], lost.notes) == (0, 1, None, ())
     passes = lost.measure("pass_rate")

@@ -57,7 +57,7 @@ function detailsOf(run) {
   const title = page.index.runs.length > 1 ? `: ${run.id}` : ''
   return [
     run.breakdowns.map(block => folded(capital(block.title) + title, () => block.tables.map(table => ratesTable(block, table)))),
-    run.tables.length > 0 && folded(`Ends and verdicts${title}`, () => make('div', { class: 'beside' }, run.tables.map(table => plainTable(table)))),
+    run.tables.length > 0 && folded(`How episodes ended${title}`, () => make('div', { class: 'beside' }, run.tables.map(table => plainTable(table)))),
   ]
 }
 

@@ -15,7 +15,7 @@ function argumentList(pairs) {
 
 function callPart(call) {
   const facts = call.executed
-    ? [badge(call.ok ? 'good' : 'bad', call.ok ? 'ok' : 'failed'), ' ', [call.status ?? 'no status', call.error, call.origin, `${Math.round(call.elapsed_ms || 0)} ms`].filter(Boolean).join(' · ')]
+    ? [badge(call.ok ? 'good' : 'bad', call.ok ? 'ok' : 'failed'), ' ', call.origin === 'not sent' ? `not sent: ${(call.error || 'refused').replaceAll('_', ' ')}` : [call.status, call.error, call.origin, `${Math.round(call.elapsed_ms || 0)} ms`].filter(Boolean).join(' · ')]
     : [badge('notice', 'not executed'), ' ', call.why_not]
   return make('div', { class: 'event call' },
     make('p', { class: 'title' }, make('span', { class: 'sign', 'aria-hidden': 'true' }, '→ '), make('code', {}, call.name), ' ', facts),

@@ -53,7 +53,7 @@ class BfclCallsJudge(Judge):
     """Judges as `calls` does, over the calls that BFCL reads; says nothing where calls were not asked for in Python's list syntax."""
 
     name = "calls-bfcl"
-    measure = Measured(name="calls_bfcl", head="Calls-B", about="the same as Calls, with raw text read as BFCL reads it", better="higher")
+    measure = Measured(name="calls_bfcl", head="Calls (BFCL)", about="the same as Calls, with raw text read as BFCL reads it", better="higher")
 
     def __init__(self, context: JudgeContext) -> None:
         super().__init__(context)

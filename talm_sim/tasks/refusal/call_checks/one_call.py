@@ -23,7 +23,7 @@ class CallFault(StrEnum):
     """
 
     COUNT = "count"
-    """The wrong number of calls: none if one is needed, one if none is, too many, too few."""
+    """Wrong number of calls."""
     FUNCTION = "wrong_function"
     MISSING = "missing"
     """An argument is not given, and may not be left out."""

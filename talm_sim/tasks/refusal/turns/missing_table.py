@@ -17,8 +17,8 @@ _COLUMNS: Mapping[str, tuple[str, str, Better]] = {
     "missing_looked": ("Looked", "called a shown function that left the state as it was", "neither"),
     "missing_named": ("Named", "a right answer names what is missing", "higher"),
     "missing_done": ("Done", "once it was given, the right calls were made", "higher"),
-    INTERACTION: ("Inter", "the person was asked something, of the rows in which one can be asked", "neither"),
-    "missing_passed": ("Unseen", "of the rows that are wrong in column Right, BFCL's own check passes", "neither"),
+    INTERACTION: ("Asked a person", "the person was asked something, of the rows in which one can be asked", "neither"),
+    "missing_passed": ("Passed by BFCL", "of the rows that are wrong in column Right, BFCL's own check passes", "neither"),
 }
 NAMES = (*_COLUMNS,)
 HEADS = {name: head for name, (head, _, _) in _COLUMNS.items()}
@@ -104,7 +104,7 @@ def missing_note(summaries: Sequence[Summary]) -> Iterator[str]:
     """Return in how many rows a person was asked, and what BFCL's own check says of the rows whose turn is wrong."""
     for summary in summaries:
         if (one := summary.measure(INTERACTION)) is not None and one.n:
-            yield f"Inter: a question was put in {one.k:,} of the {one.n:,} rows of {summary.group}"
+            yield f"asked a person: a question was put in {one.k:,} of the {one.n:,} rows of {summary.group}"
     found = [one for summary in summaries if (one := summary.measure("missing_passed")) is not None]
     wrong, passed = sum(one.n or 0 for one in found), sum(one.k or 0 for one in found)
     if wrong:

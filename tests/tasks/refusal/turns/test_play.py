@@ -45,7 +45,7 @@ def test_the_turn_that_lacks_something_has_its_own_table(play: Play, capsys: pyt
     assert all((row.values["missing_turn"], row.values["missing_done"]) == (False, True) for row in found.values())
     passed = sum(row.values["missing_passed"] is True for row in found.values())
     assert re.search(rf"the missing turn is wrong in 2 rows; BFCL's own check passes {passed} of these\s+2\b", out)
-    assert re.search(r"the missing turn +n +Right +Looked +Named +Done +Unseen", out)
+    assert re.search(r"the missing turn +n +Right +Looked +Named +Done +BFCL", out)
     assert re.search(r"miss_func +1 +0 .*\n +miss_param +0 +1 ", out[out.index("missing turn, all") :])
     assert main(["show", "made:multi_turn_miss_func_0"]) == 0
     assert re.search(r"Request 2, in which something is missing\n +not shown: wrong", capsys.readouterr().out)

@@ -104,8 +104,8 @@ def test_the_controls_have_their_true_values(play: Play, control: str, inter: in
     assert play("made", *words, subset=f"multi_turn_miss_func,{PARAM}") == 0
     assert main(["report", "made", "--all"]) == 0
     out = capsys.readouterr().out
-    assert re.search(r"the missing turn +n +Right +Looked +Named +Done +Inter +Unseen", out)
-    assert f"Inter: a question was put in {inter} of the 1 rows of {PARAM}" in out
+    assert re.search(r"the missing turn +n +Right +Looked +Named +Done +person +by BFCL", out)
+    assert f"asked a person: a question was put in {inter} of the 1 rows of {PARAM}" in " ".join(out.split())
     assert "Ask-and-Help (recorded human)" in out
     (param,) = (row for row in load_run("made").rows() if row.group == PARAM)
     assert (param.values["interaction"], param.values["turns"]) == (inter == 1, control in ("oracle", "eager") and param.values["turns"])
