@@ -19,7 +19,7 @@ from typing import Any, Literal, Protocol
 from talm_sim.errors import BlockedError, ContextOverflowError, ProviderError
 from talm_sim.models.answers import check_bounds
 from talm_sim.models.base import GenerationSettings
-from talm_sim.models.parsing import parse_calls, split_reasoning
+from talm_sim.models.parsing import holds_call, parse_calls, split_reasoning
 from talm_sim.types import JsonObject, ModelTurn, TokenLogprob, ToolCall, UnparsableCall, Usage
 
 Ending = Literal["ended", "called", "cut_off", "broken_call", "blocked", "failed", "paused", "full"]
@@ -131,7 +131,10 @@ def turn_of(name: str, answer: Answer, before: int, read_text: ReadText | None =
         ProviderError: As `check_answer` does.
     """
     ending = ending_of(check_answer(name, answer))
-    text, thought = split_reasoning(answer.text)
+    # A server that found no end of the thought files all under reasoning, a call too.
+    lost = not answer.calls and not answer.text.strip() and holds_call(answer.reasoning)
+    written = f"<think>{answer.reasoning}" if lost else answer.text
+    text, thought = split_reasoning(written)
     calls, broken = parse_calls(answer.calls, before)
     if read_text is not None and not answer.calls:
         text, calls, broken = read_text(text, before)
@@ -140,9 +143,9 @@ def turn_of(name: str, answer: Answer, before: int, read_text: ReadText | None =
         broken = broken or (UnparsableCall(id=f"call-{before}-{len(calls)}", name="", raw=text, reason=reason),)
     word = answer.word if isinstance(answer.word, str) else "none"
     return ModelTurn(
-        raw_text=answer.text,
+        raw_text=written,
         text=text,
-        reasoning=answer.reasoning or thought,
+        reasoning=thought if lost else answer.reasoning or thought,
         tool_calls=calls,
         unparsable_calls=broken,
         logprobs=answer.logprobs,
