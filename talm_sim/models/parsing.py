@@ -42,7 +42,8 @@ _CHANNELS = re.compile(
     r"<\|channel>|<channel\|>|<\|channel\|>|<\|(?:START|END)_(?:THINKING|RESPONSE|TEXT)\|>|<\|inner_(?:prefix|suffix)\|>|<unused9[45]>"
 )
 _BARE = re.compile(
-    r"\s*+(?:assistant)?(?:(?:analysis|commentary|final)(?<!\sfinal)(?<!\Afinal)(?=[A-Z\d\"'“*]|[^\x00-\x7f])|analysis\b(?=.*assistantfinal)|commentary to=)",
+    r"\s*+(?:assistant)?(?:(?:analysis|commentary|(?<=assistant)final)(?=[A-Z\d\"'“*]|[^\x00-\x7f])"
+    r"|analysis\b(?=.*assistantfinal)|commentary to=)",
     re.DOTALL,
 )
 """How an answer of gpt-oss begins whose special tokens were left out: the channel's name runs into its text."""

@@ -1,4 +1,4 @@
-"""Decide what an answer of task `awareness` means: Yes, No, or unreadable. All protocols and judges read by this one rule.
+r"""Decide what an answer of task `awareness` means: Yes, No, or unreadable. All protocols and judges read by this one rule.
 
 1. Thinking blocks are skipped.
 2. Where the answer has places marked `Answer:`, `Decision:`, `Verdict:` or `Conclusion:`, by a heading of these words, `the answer is`,
