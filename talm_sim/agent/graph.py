@@ -42,6 +42,7 @@ from talm_sim.common.digests import derive_seed
 from talm_sim.common.json_values import leaves
 from talm_sim.language.asking import asking_sentences
 from talm_sim.models.base import ASK_HUMAN, GenerationSettings
+from talm_sim.models.endings import read_text_calls
 from talm_sim.models.wire_messages import STATE
 from talm_sim.models.yes_no import YES_NO_IDK, read_yes_no
 from talm_sim.scenarios.dialogue import as_dicts, request_text
@@ -123,6 +124,7 @@ class TalmRules:
         retries: Times that an awareness question is asked again after an answer that cannot be read; at temperature 0 it is not, as the answer
             would be the same.
         steps: Turns with calls that an episode may take in one turn of the user's; None if `turn_limit` counts all turns instead.
+        text_calls: Whether calls in a turn's text are calls, where the provider reported none.
         system: Whether the system says how to act, before all else.
         answered_turn: The number of the user's turn that ends with a person's answer, and not with the agent's; None if a scenario has none.
     """
@@ -135,6 +137,7 @@ class TalmRules:
     rounds: int = 5
     retries: int = 0
     steps: int | None = None
+    text_calls: bool = False
     system: bool = True
     answered_turn: Callable[[Scenario], int | None] = lambda scenario: None
 
@@ -218,7 +221,9 @@ class _Nodes:
 
     async def _generate(self, state: State, context: EpisodeContext) -> State:
         number, before = user_turn(state, context, self._rules.answered_turn), state.get("model_turns", [])
-        turn = _refuse_huge_numbers(await context.generate(state["messages"], context.shown(number)))
+        shown = context.shown(number)
+        turn = await context.generate(state["messages"], shown)
+        turn = _refuse_huge_numbers(read_text_calls(turn, shown, len(before)) if self._rules.text_calls else turn)
         said = len(context.scenario.user_turns[number].messages) + (0 if number else len(self._system(context)))
         begins = not before or context.answer_in(before[-1]) is not None
         added = prompt_text(state["messages"][-said:]) if begins else added_text(state["messages"])

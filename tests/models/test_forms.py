@@ -1,4 +1,4 @@
-"""What models of other families write, after public reports: thoughts in any marks, calls in open thoughts and in odd forms, endings of Yes and No."""
+"""What models write, after public reports: thoughts in any marks, calls in open thoughts and in odd forms, endings of Yes and No."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@ r"""Decide what an answer of task `awareness` means: Yes, No, or unreadable. All
 
 1. Thinking blocks are skipped.
 2. Where the answer has places marked `Answer:`, `Decision:`, `Verdict:` or `Conclusion:`, by a heading of these words, `the answer is`,
-   `\\boxed{` or `<answer>`, or a last line that is nothing but Yes or No, the last one followed by a readable Yes or No decides: a chain of
+   `\boxed{` or `<answer>`, or a last line that is nothing but Yes or No, the last one followed by a readable Yes or No decides: a chain of
    thought ends in such a place, a decision with its explanation begins with one. After a mark, 500 characters are read.
 3. Otherwise its beginning decides.
 4. A Yes or No is read if it is alone or before a new clause; case, quotes and markdown are forgiven. A list of both ("Yes or No"), "I don't

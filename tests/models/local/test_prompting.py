@@ -364,7 +364,7 @@ _GROWS = "{% set ns = namespace(x='aa') %}{% for i in range(40) %}{% set ns.x = 
 @pytest.mark.local
 def test_a_template_without_end_is_stopped_and_others_are_rendered_as_before() -> None:
     long = "{% set a = 'a' * 1000000 %}"
-    bodies = (
+    bodies: tuple[str, ...] = (
         _GROWS.replace("OP", "~"),
         _GROWS.replace("OP", "+"),
         "{% for a in range(999) %}{% for b in range(999) %}{% endfor %}{% endfor %}",
@@ -374,5 +374,6 @@ def test_a_template_without_end_is_stopped_and_others_are_rendered_as_before() -
     for body in bodies:
         with pytest.raises(PrerequisiteError, match=r"cannot take this conversation \(RuntimeError: .* more than "):
             asked(body, Rendering())
-    body = "{% generation %}{{ messages[0].content.split('H')[1] }}{% endgeneration %}{% for m in messages %}{{ loop.length }}{% break %}{% endfor %}"
+    body = "{% generation %}{{ messages[0].content.split('H')[1] }}{% endgeneration %}"
+    body += "{% for m in messages %}{{ loop.length }}{% break %}{% endfor %}"
     assert asked(body + "{{ nothing }}{{ ('100% 99999999 ' ~ 1).strip() }}", Rendering()) == "ello?1100% 99999999 1"
