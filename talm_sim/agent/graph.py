@@ -221,8 +221,7 @@ class _Nodes:
 
     async def _generate(self, state: State, context: EpisodeContext) -> State:
         number, before = user_turn(state, context, self._rules.answered_turn), state.get("model_turns", [])
-        shown = context.shown(number)
-        turn = await context.generate(state["messages"], shown)
+        turn = await context.generate(state["messages"], shown := context.shown(number))
         turn = _refuse_huge_numbers(read_text_calls(turn, shown, len(before)) if self._rules.text_calls else turn)
         said = len(context.scenario.user_turns[number].messages) + (0 if number else len(self._system(context)))
         begins = not before or context.answer_in(before[-1]) is not None

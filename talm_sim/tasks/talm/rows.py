@@ -190,7 +190,8 @@ def rows(run: RunView) -> list[Row]:
 
     Values: the rates of `measures.HEADS`; `raw_pass_rate`, where a comparison decides and
     this is what the answer is worth by itself; what `behaviour_when_missing` and `behaviour_after_fault` say; `open_questions`, those in the
-    final answer; `calls_from_text`, turns whose calls were read from text; where somebody could be asked, the counts of `AskScores` and `BlockerScores`, and what `person_values` and `passing_values`
+    final answer; `calls_from_text`, turns whose calls were read from text; where somebody could be asked, the counts
+    of `AskScores` and `BlockerScores`, and what `person_values` and `passing_values`
     say of the person; where a person was waited for, `waited_seconds` and `waited_answers`, how often one answered, and `stand_ins` and
     `stand_ins_in_json`, how often one stood in for a tool.
     Labels: `awareness`, the parsed answer; `human`; `pass_judge` and `raw_judge`.
