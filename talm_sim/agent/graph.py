@@ -124,8 +124,8 @@ class TalmRules:
         retries: Times that an awareness question is asked again after an answer that cannot be read; at temperature 0 it is not, as the answer
             would be the same.
         steps: Turns with calls that an episode may take in one turn of the user's; None if `turn_limit` counts all turns instead.
-        text_calls: Whether calls in a turn's text are calls, where the provider reported none.
         system: Whether the system says how to act, before all else.
+        text_calls: Whether calls in a text are read where the provider reported none.
         answered_turn: The number of the user's turn that ends with a person's answer, and not with the agent's; None if a scenario has none.
     """
 
@@ -212,9 +212,8 @@ class _Nodes:
         """Generate one turn: calls, or an answer; return it, and what comes next. Calls that were approved come before it."""
         if context.tools is not None and context.tools.guarded and (approved := _approved_calls(state)):
             return {}, approved
-        update: Any
         try:
-            update = await self._generate(state, context)
+            update: Any = await self._generate(state, context)
         except FORESEEN as err:
             update = failure_state(err)
         return (update, END) if update.get("termination") else self._go_on(state, update, context)
@@ -222,11 +221,11 @@ class _Nodes:
     async def _generate(self, state: State, context: EpisodeContext) -> State:
         number, before = user_turn(state, context, self._rules.answered_turn), state.get("model_turns", [])
         turn = await context.generate(state["messages"], shown := context.shown(number))
-        turn = _refuse_huge_numbers(read_text_calls(turn, shown, len(before)) if self._rules.text_calls else turn)
+        turn = read_text_calls(turn, shown, len(before)) if self._rules.text_calls else turn
         said = len(context.scenario.user_turns[number].messages) + (0 if number else len(self._system(context)))
         begins = not before or context.answer_in(before[-1]) is not None
         added = prompt_text(state["messages"][-said:]) if begins else added_text(state["messages"])
-        turn = turn.model_copy(update={"raw_prompt": turn.raw_prompt or added, "user_turn": number})
+        turn = _refuse_huge_numbers(turn).model_copy(update={"raw_prompt": turn.raw_prompt or added, "user_turn": number})
         turns, last = [*before, turn], number == len(context.scenario.user_turns) - 1
         update: State = {"model_turns": [turn], "messages": [as_message(turn)]}
         answer = context.answer_in(turn)

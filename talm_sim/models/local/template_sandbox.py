@@ -102,16 +102,14 @@ class _Bounded(ImmutableSandboxedEnvironment):
     def concat(pieces: Iterable[str]) -> str:
         """Join what a template or macro wrote."""
         written = list(pieces)
-        spent = _spent.get()
-        if sum(map(len, written)) > _MOST_TEXT + (spent.given if spent else 0):
-            raise RuntimeError(f"it writes more than {_MOST_TEXT:,} characters")
+        _check_size("it", sum(map(len, written)), "writes")
         return "".join(written)
 
 
-def _check_size(what: str, size: int) -> None:
+def _check_size(what: str, size: int, does: str = "gives") -> None:
     spent = _spent.get()
     if size > _MOST_TEXT + (spent.given if spent else 0):
-        raise RuntimeError(f"'{what}' gives more than {_MOST_TEXT:,} characters")
+        raise RuntimeError(f"'{what}' {does} more than {_MOST_TEXT:,} characters")
 
 
 def _numbers(values: Iterable[Any]) -> Iterator[int]:
@@ -167,6 +165,7 @@ def _size_made(name: str, given: Sequence[Any]) -> int:
 def _size(value: Any) -> int:
     """Return how many characters a value has, all that is in it included."""
     if isinstance(value, dict | list | tuple):
+        _spend(turns=1)
         return sum(1 + _size(one) for one in (value.items() if isinstance(value, dict) else value))
     return len(value) if isinstance(value, str) else 0
 

@@ -22,7 +22,7 @@ from talm_sim.types import AwarenessValue
 _WORD = r"(?:answer|decision|verdict|conclusion)\b"
 _ENDS = r"(?:yes|no)[^\w\n]*$"
 _MARK = re.compile(
-    rf"\b{_WORD}[\s*_`\"']*[:\uff1a]|^[\W_]*(?:(?:my|the|final)\s+)?{_WORD}[^\w\n]*$|\banswer\s+is\b(?=[^\w\n]*{_ENDS})|\\boxed\s*\{{"
+    rf"\b{_WORD}[\s*_`\"']*[:\uff1a]|^(?:[^\w\n]|_)*(?:(?:my|the|final)\s+)?{_WORD}[^\w\n]*$|\banswer\s+is\b(?=[^\w\n]*{_ENDS})|\\boxed\s*\{{"
     rf"|<(?:final_)?answer>|^(?=[^\w\n]*{_ENDS}\s*\Z)",
     re.IGNORECASE | re.MULTILINE,
 )
