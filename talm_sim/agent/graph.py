@@ -42,6 +42,7 @@ from talm_sim.common.digests import derive_seed
 from talm_sim.common.json_values import leaves
 from talm_sim.language.asking import asking_sentences
 from talm_sim.models.base import ASK_HUMAN, GenerationSettings
+from talm_sim.models.endings import read_text_calls
 from talm_sim.models.wire_messages import STATE
 from talm_sim.models.yes_no import YES_NO_IDK, read_yes_no
 from talm_sim.scenarios.dialogue import as_dicts, request_text
@@ -124,6 +125,7 @@ class TalmRules:
             would be the same.
         steps: Turns with calls that an episode may take in one turn of the user's; None if `turn_limit` counts all turns instead.
         system: Whether the system says how to act, before all else.
+        text_calls: Whether calls in a text are read where the provider reported none.
         answered_turn: The number of the user's turn that ends with a person's answer, and not with the agent's; None if a scenario has none.
     """
 
@@ -135,6 +137,7 @@ class TalmRules:
     rounds: int = 5
     retries: int = 0
     steps: int | None = None
+    text_calls: bool = False
     system: bool = True
     answered_turn: Callable[[Scenario], int | None] = lambda scenario: None
 
@@ -209,20 +212,20 @@ class _Nodes:
         """Generate one turn: calls, or an answer; return it, and what comes next. Calls that were approved come before it."""
         if context.tools is not None and context.tools.guarded and (approved := _approved_calls(state)):
             return {}, approved
-        update: Any
         try:
-            update = await self._generate(state, context)
+            update: Any = await self._generate(state, context)
         except FORESEEN as err:
             update = failure_state(err)
         return (update, END) if update.get("termination") else self._go_on(state, update, context)
 
     async def _generate(self, state: State, context: EpisodeContext) -> State:
         number, before = user_turn(state, context, self._rules.answered_turn), state.get("model_turns", [])
-        turn = _refuse_huge_numbers(await context.generate(state["messages"], context.shown(number)))
+        turn = await context.generate(state["messages"], shown := context.shown(number))
+        turn = read_text_calls(turn, shown, len(before)) if self._rules.text_calls else turn
         said = len(context.scenario.user_turns[number].messages) + (0 if number else len(self._system(context)))
         begins = not before or context.answer_in(before[-1]) is not None
         added = prompt_text(state["messages"][-said:]) if begins else added_text(state["messages"])
-        turn = turn.model_copy(update={"raw_prompt": turn.raw_prompt or added, "user_turn": number})
+        turn = _refuse_huge_numbers(turn).model_copy(update={"raw_prompt": turn.raw_prompt or added, "user_turn": number})
         turns, last = [*before, turn], number == len(context.scenario.user_turns) - 1
         update: State = {"model_turns": [turn], "messages": [as_message(turn)]}
         answer = context.answer_in(turn)

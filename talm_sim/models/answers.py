@@ -22,7 +22,7 @@ MOST_TOKEN_TEXT = 256
 """Characters that one token may have."""
 _LEAST = -1e9
 """Log-probability of the next to impossible; servers write -9999 for it."""
-_ROUNDING = 0.05
+ROUNDING = 0.05
 """How far half precision may carry a sum of probabilities, or the logarithm of one, above its bound."""
 _Answer = TypeVar("_Answer")
 _Read = TypeVar("_Read")
@@ -153,7 +153,7 @@ def first_tokens(logprobs: Any, asked: int) -> tuple[TokenLogprob, ...]:
     pairs = first.items() if isinstance(first, dict) else [(_token_text(one), one.get("logprob")) for one in first if isinstance(one, dict)]
     found = [_token(text, logprob) for text, logprob in pairs]
     whole = [one for one in found if one is not None]
-    if len(whole) < len(first) or math.fsum(math.exp(one.logprob) for one in whole) > 1 + _ROUNDING:
+    if len(whole) < len(first) or math.fsum(math.exp(one.logprob) for one in whole) > 1 + ROUNDING:
         return ()
     return top_tokens(whole, asked)
 
@@ -173,7 +173,7 @@ def _token_text(token: Mapping[str, Any]) -> Any:
 
 
 def _token(text: Any, logprob: Any) -> TokenLogprob | None:
-    if not isinstance(text, str) or len(text) > MOST_TOKEN_TEXT or type(logprob) not in {int, float} or not _LEAST <= logprob <= _ROUNDING:
+    if not isinstance(text, str) or len(text) > MOST_TOKEN_TEXT or type(logprob) not in {int, float} or not _LEAST <= logprob <= ROUNDING:
         return None
     return TokenLogprob(token=replace_surrogates(text), logprob=min(float(logprob), 0.0))
 

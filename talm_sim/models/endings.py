@@ -12,15 +12,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from talm_sim.errors import BlockedError, ContextOverflowError, ProviderError
 from talm_sim.models.answers import check_bounds
 from talm_sim.models.base import GenerationSettings
-from talm_sim.models.parsing import parse_calls, split_reasoning
-from talm_sim.types import JsonObject, ModelTurn, TokenLogprob, ToolCall, UnparsableCall, Usage
+from talm_sim.models.formats import read_calls
+from talm_sim.models.parsing import holds_call, parse_calls, split_reasoning
+from talm_sim.types import JsonObject, ModelTurn, TokenLogprob, ToolCall, ToolSpec, UnparsableCall, Usage
 
 Ending = Literal["ended", "called", "cut_off", "broken_call", "blocked", "failed", "paused", "full"]
 """`called` is an end that promises a call; `paused` is an end that only server tools have."""
@@ -118,6 +119,24 @@ def check_answer(name: str, answer: Answer) -> Answer:
     return answer
 
 
+def read_text_calls(turn: ModelTurn, tools: Sequence[ToolSpec], before: int) -> ModelTurn:
+    """Return a turn with the calls that its text holds, if the provider reported none: a server without a parser leaves them there.
+
+    Args:
+        turn: The turn.
+        tools: The tools that were offered; a text that calls none of them stays as it is.
+        before: How many turns the model had before.
+    """
+    if turn.tool_calls or turn.unparsable_calls or not tools:
+        return turn
+    read = read_calls(turn.text, [{"name": tool.name, "parameters": tool.parameters} for tool in tools], before)
+    if not {call.name for call in read.calls} & {tool.name for tool in tools}:
+        return turn
+    found = {"text": read.text, "tool_calls": read.calls, "unparsable_calls": read.unparsable, "calls_from_text": True}
+    # What goes back to the provider has no call for the results to belong to.
+    return turn.model_copy(update={**found, "stop": "tool_calls" if turn.stop == "stop" else turn.stop, "provider_state": None})
+
+
 def turn_of(name: str, answer: Answer, before: int, read_text: ReadText | None = None) -> ModelTurn:
     """Return an answer as a turn.
 
@@ -131,7 +150,10 @@ def turn_of(name: str, answer: Answer, before: int, read_text: ReadText | None =
         ProviderError: As `check_answer` does.
     """
     ending = ending_of(check_answer(name, answer))
-    text, thought = split_reasoning(answer.text)
+    # A server that found no end of the thought files all under reasoning, a call too.
+    lost = not answer.calls and not answer.text.strip() and holds_call(answer.reasoning)
+    written = f"<think>{answer.reasoning}" if lost else answer.text
+    text, thought = split_reasoning(written)
     calls, broken = parse_calls(answer.calls, before)
     if read_text is not None and not answer.calls:
         text, calls, broken = read_text(text, before)
@@ -140,9 +162,9 @@ def turn_of(name: str, answer: Answer, before: int, read_text: ReadText | None =
         broken = broken or (UnparsableCall(id=f"call-{before}-{len(calls)}", name="", raw=text, reason=reason),)
     word = answer.word if isinstance(answer.word, str) else "none"
     return ModelTurn(
-        raw_text=answer.text,
+        raw_text=written,
         text=text,
-        reasoning=answer.reasoning or thought,
+        reasoning=thought if lost else answer.reasoning or thought,
         tool_calls=calls,
         unparsable_calls=broken,
         logprobs=answer.logprobs,

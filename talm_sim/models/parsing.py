@@ -20,15 +20,41 @@ MOST_LONG = 2**18
 """Characters that the arguments of one call may have."""
 MOST_NAMED = 256
 """Characters of a tool's name, and of the id of a call; no server takes longer ones back."""
-_THOUGHT = re.compile(r"<(?P<end>/)?(?P<name>think|thinking|thought|reasoning)>|\[(?P<last>/)?(?P<mark>THINK)\]", re.IGNORECASE)
+_KIND = r"(?:think(?:ing)?|thoughts?|reasoning|reflection|scratchpad)"
+_THOUGHT = re.compile(
+    r"(?:<\|?|\u25c1)\s*+(?P<end>/|end_(?:of_)?)?\s*+(?:begin_of_)?(?P<name>(?:(?:\w[\w.]{0,40}?)?[:._\d-]|ant)?"
+    rf"{_KIND})(?:_never_used_\w{{1,64}})?(?:\s++[\w-]++=[^<>]{{0,200}}+)?\s*+(?:\|?>|\u25b7)"
+    r"|\[(?P<last>/)?(?P<mark>THINK)\]|(?P<over><\|end\|>)(?:<\|begin\|>assistant<\|content\|>)?",
+    re.IGNORECASE,
+)
+"""Tags of thoughts: with a model's prefix (`seed:think`, `longcat_think`, `antThinking`) or attributes, between bars or triangles; and Solar's
+end of one."""
+_SOLUTION = re.compile(r"<\|(?:begin|end)_of_solution\|>")
+_CALL = re.compile(
+    r"(?<![`\"'])(?:<\|?(?:\w{1,20}[:_])?tool_?calls?(?:_start|_begin|_section_begin)?\|?>\s*+(?=[\[{<]|call:|[^\W\d][\w.:-]{0,255}+\s*+(?:[(<]|:\d))"
+    r"|<\uff5c(?:tool\u2581calls?\u2581begin\uff5c>|\uff5c?DSML\uff5c)|<(?:\w{1,20}:)?(?:function_calls?>|invoke\s+name\s*=|function=\w)|\[TOOL_CALLS\]"
+    r"|<\|(?:python_tag|python_start|START_ACTION|tools_prefix)\|>|<start_function_call>)",
+    re.IGNORECASE,
+)
+"""Marks that only calls have, where something of a call follows: a thought that never closes ends before one."""
 _DECORATION = " \t\r\n*_`~#>\"'\u201c\u201d\u2018\u2019\u00ab\u00bb([{-\u2013\u2014:.,"
-_CHANNELS = re.compile(r"<\|channel>|<channel\|>|<\|channel\|>|<\|(?:START|END)_(?:THINKING|RESPONSE|TEXT)\|>|<\|inner_(?:prefix|suffix)\|>")
+_CHANNELS = re.compile(
+    r"<\|channel>|<channel\|>|<\|channel\|>|<\|(?:START|END)_(?:THINKING|RESPONSE|TEXT)\|>|<\|inner_(?:prefix|suffix)\|>|<unused9[45]>"
+)
+_BARE = re.compile(
+    r"\s*+(?:assistant)?(?:(?:analysis|commentary|(?<=assistant)final)(?=[A-Z\d\"'“*]|[^\x00-\x7f])"
+    r"|analysis\b(?=.*assistantfinal)|commentary to=)",
+    re.DOTALL,
+)
+"""How an answer of gpt-oss begins whose special tokens were left out: the channel's name runs into its text."""
+_BARE_HEAD = re.compile(r"(?:\A\s*+(?:assistant)?|assistant)(analysis|commentary|final)(?: to=([\w.-]+)\s*(?:code|json)?\s*(?=\{))?")
 _HARMONY = re.compile(r"<\|(?P<mark>start|channel|message|end|call|return)\|>")
 _LED = re.compile(r"\s*+(?>(?:assistant\s*+)?)(?>(?:to=[^\s<]++\s*+)?)")
 _NAMED = re.compile(r"<\|channel\|>\s*(\w+)")
 _ANSWER = re.compile(r"<\|(?:START|END)_(?:RESPONSE|TEXT)\|>")
 _MARKED_THOUGHT = re.compile(
-    r"(?P<open><\|channel>(?:thought\b)?|<\|START_THINKING\|>|<\|inner_prefix\|>)|(?P<close><channel\|>|<\|END_THINKING\|>|<\|inner_suffix\|>)"
+    r"(?P<open><\|channel>(?:thought\b)?|<\|START_THINKING\|>|<\|inner_prefix\|>|<unused94>(?:thought\b)?)"
+    r"|(?P<close><channel\|>|<\|END_THINKING\|>|<\|inner_suffix\|>|<unused95>)"
     r"|(?P<call><\|tools_prefix\|>)|(?P<called><\|tools_suffix\|>)"
 )
 
@@ -39,10 +65,10 @@ def replace_surrogates(text: str) -> str:
 
 
 def split_reasoning(text: str) -> tuple[str, str]:
-    """Take thinking blocks out of `text`: `<think>`, `<thinking>`, `<thought>`, `<reasoning>`, `[THINK]`, and those of `_split_channels`.
+    """Take thinking blocks out of `text`: between tags of any family (`<think>`, `<seed:think>`, `[THINK]`), and those of `_split_channels`.
 
-    A block that never closes runs to the end (the turn was cut short); one that never opens starts at the beginning (some chat templates
-    write the opening tag into the prompt).
+    A block that never closes runs to the end (the turn was cut short), or to a call with a mark of its own; one that never opens starts at
+    the beginning (some chat templates write the opening tag into the prompt).
 
     Returns:
         The text without reasoning, and the reasoning.
@@ -52,23 +78,48 @@ def split_reasoning(text: str) -> tuple[str, str]:
     >>> split_reasoning("It is in France.</reasoning>Yes.")
     ('Yes.', 'It is in France.')
     """
+    said, thought, _ = _split(text)
+    return said, "\n\n".join(part.strip() for part in thought if part.strip())
+
+
+def open_thought(text: str) -> str:
+    """Return the thought with which a text ends if it never closes and no marked call ends it; otherwise nothing."""
+    _, thought, is_open = _split(text)
+    return thought[-1] if is_open else ""
+
+
+def holds_call(reasoning: str) -> bool:
+    """Return whether reasoning holds the mark of a call, with something of the call."""
+    return _CALL.search(reasoning) is not None
+
+
+def _split(text: str) -> tuple[str, list[str], bool]:
     said: list[str] = []
     whole = text
     text, thought = _split_channels(text)
+    tags = list(_THOUGHT.finditer(text))
+    closings = {_name(tag): tag.start() for tag in tags if tag["end"] or tag["last"]}
     at, inside = 0, ""
-    for tag in _THOUGHT.finditer(text):
-        name, ends = (tag["name"] or tag["mark"]).lower(), bool(tag["end"] or tag["last"])
-        if (ends and inside not in ("", name)) or (inside and not ends):
+    for tag in tags:
+        ends = bool(tag["end"] or tag["last"] or tag["over"])
+        if (tag["over"] and not inside) or (inside and (not ends or (_name(tag) != inside and closings.get(inside, -1) > tag.start()))):
             continue  # a tag that a thought mentions
         (thought if inside else said).append(text[at : tag.start()])
         if ends and not inside:
             thought.append("".join(said))
             said = []
-        at, inside = tag.end(), "" if ends else name
+        at, inside = tag.end(), "" if ends else _name(tag)
     if not at and text is whole:
-        return text, ""
-    (thought if inside else said).append(text[at:])
-    return "".join(said).strip(), "\n\n".join(part.strip() for part in thought if part.strip())
+        return text, [], False
+    called = _CALL.search(text, at) if inside else None
+    if called:
+        thought.append(text[at : called.start()])
+    (thought if inside and not called else said).append(text[called.start() if called else at :])
+    return _SOLUTION.sub("", "".join(said)).strip(), thought, bool(inside) and not called
+
+
+def _name(tag: re.Match[str]) -> str:
+    return (tag["name"] or tag["mark"] or "").lower()
 
 
 def first_words(raw: str, lead: re.Pattern[str]) -> str:
@@ -225,11 +276,18 @@ def _split_channels(text: str) -> tuple[str, list[str]]:
     >>> _split_channels("<|channel|>analysis<|message|>Easy.<|end|><|start|>assistant<|channel|>final<|message|>Yes.")
     ('Yes.', ['Easy.'])
     """
-    if not _CHANNELS.search(text):
+    if _BARE.match(text):
+        text = _BARE_HEAD.sub(_tokens, text)
+    elif not _CHANNELS.search(text):
         return text, []
     if "<|channel|>" in text:
         return _split_harmony(text)
     return _split_thoughts(_ANSWER.sub("", text))
+
+
+def _tokens(head: re.Match[str]) -> str:
+    to = f" to={head[2]} <|constrain|>json" if head[2] else ""
+    return f"<|start|>assistant<|channel|>{head[1]}{to}<|message|>"
 
 
 def _split_harmony(text: str) -> tuple[str, list[str]]:
@@ -288,5 +346,8 @@ def _split_thoughts(text: str) -> tuple[str, list[str]]:
         else:
             (thoughts if inside and not calling else said).append(written)
         at, inside, calling, known = mark.end(), bool(mark["open"]), False, True
-    (thoughts if inside and not calling else said).append(text[at:])
+    called = _CALL.search(text, at) if inside and not calling else None
+    if called:
+        thoughts.append(text[at : called.start()])
+    (thoughts if inside and not calling and not called else said).append(text[called.start() if called else at :])
     return "".join(said), thoughts

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from talm_sim.errors import PrerequisiteError, ProviderError, RefusedError, pip_install
+from talm_sim.models.answers import ROUNDING
 from talm_sim.models.base import Continuation, GenerationSettings
 from talm_sim.models.openai_chat import OpenAIChat, choice_of
 from talm_sim.types import JsonObject, ModelTurn
@@ -52,8 +53,8 @@ class ScoringChat(OpenAIChat):
         found = await self._endpoint.post("/completions", body, lambda answer: _echoed(answer, text))
         if found is None:
             line = (
-                f"{self.name}: the server gives no log-probabilities of the prompt (/completions with echo and logprobs), so it cannot score "
-                "given answers; use vLLM, a model in this process (hf/, vllm/), or --mode judge."
+                f"{self.name}: the server gives no log-probabilities of the prompt (/completions with echo and logprobs; 0 and more are none), "
+                "so it cannot score given answers; use vLLM, a model in this process (hf/, vllm/), or --mode judge."
             )
             raise (ProviderError if self._scored else RefusedError)(line)
         self._scored = True
@@ -154,6 +155,8 @@ def _echoed(answer: dict[str, Any], text: str) -> tuple[list[str], list[float | 
     written = usage.get("completion_tokens") if isinstance(usage, dict) else None
     end = len(tokens) - (written if written in (0, 1) else 1)
     known = [float(value) if type(value) in (int, float) else None for value in values[:end]]
-    if end > 1 and all(value is None for value in known):
+    given = [value for value in known if value is not None]
+    # Some servers write 0 where they computed nothing; above 0, by more than a rounding, is no logarithm of a probability.
+    if (end > 1 and not given) or (len(given) > 2 and not any(given)) or any(value > ROUNDING for value in given):
         return None
-    return [str(token) for token in tokens[:end]], known
+    return [str(token) for token in tokens[:end]], [value if value is None else min(value, 0.0) for value in known]

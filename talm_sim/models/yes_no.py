@@ -16,7 +16,10 @@ from talm_sim.types import AwarenessValue, TokenLogprob
 YES_NO_IDK = ("Yes", "No", "IDK")
 """The labels to choose from, in the order a question names them."""
 
-_LABEL = re.compile(r"(?:(?:my|the|final|short)\s+)*(?:answer|response|awareness|verdict)\W*(?:is\b)?\W*", re.IGNORECASE)
+_LABEL = re.compile(
+    r"(?:(?:(?:my|the|final|short)\s+)*(?:answer|response|awareness|verdict)\W*(?:is\b)?\W*)?(?:[\s$\\\[(]|\b(?:boxed|text\w*)\s*\{|<(?:final_)?answer>)*",
+    re.IGNORECASE,
+)
 _OPENINGS = (
     (
         AwarenessValue.IDK,
@@ -26,7 +29,7 @@ _OPENINGS = (
     # "No further information is needed" is not a No: the label is alone or before a new clause.
     (AwarenessValue.NO, re.compile(r"no\b(?=\s*(?:[^\w\s]|\n|\Z)|\s+(?:i|we|it|this|that|there|the|because|and|or)\b)", re.IGNORECASE)),
 )
-_SECOND_LABEL = re.compile(r"\W{0,3}(?:\s*(?:/|,|\||or|and)\s*)\W{0,3}(?:yes|no|idk)\b(?=\W*\Z|\s*[,/|]|\s+(?:or|and)\b)", re.IGNORECASE)
+_SECOND_LABEL = re.compile(r"\W{0,3}(?:\s*(?:/|,|\||or|and)\s*)\W{0,3}(?:yes|no|idk)\b(?=\W*\Z|\s*[,/|:;.]|\s+(?:or|and)\b)", re.IGNORECASE)
 """An answer that lists the labels ("Yes, No, or IDK", "yes/no") chooses none of them."""
 _WORD = re.compile(r"[\W_ĠĊĉ]*(?:(?P<yes>yes)|no)[\W_ĠĊĉ]*", re.IGNORECASE)
 """One whole word: Ġ, Ċ and ĉ are what byte-level vocabularies write for a space, a line's end and a tab."""

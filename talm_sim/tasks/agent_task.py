@@ -247,7 +247,9 @@ class AgentTask(Task[AgentTaskOptionsT]):
             return Sessions(own, AgentLimits(options.turn_limit or TURNS, options.token_limit, options.agent_timeout, rounds))
         groups, alone = () if options.no_awareness else self.splits["all"], options.stop_after is not None
         asked = {group: self.questions(group) for group in groups}
-        rules = TalmRules(prompts, asked, options.turn_limit or TURNS, options.token_limit, alone, rounds=options.rounds, retries=RETRIES)
+        limits = (options.turn_limit or TURNS, options.token_limit)
+        reads = job.config.tool_format == "auto"
+        rules = TalmRules(prompts, asked, *limits, alone, rounds=options.rounds, retries=RETRIES, text_calls=reads)
         graph = talm_graph(rules, saver)
         return HoldingGraph(graph) if tools_ask else graph
 

@@ -129,6 +129,8 @@ class ModelTurn(FrozenModel):
     stop: Literal["stop", "length", "tool_calls", "refusal"] = "stop"
     unknown_end: str = Field(default="", exclude_if=lambda word: not word)
     """The provider's word for why it ended, where talm-sim does not know it; "none" where the provider gave none."""
+    calls_from_text: bool = Field(default=False, exclude_if=lambda read: not read)
+    """Whether its calls were read from its text, as its provider reported none."""
     provider_state: JsonObject | None = Field(default=None, exclude_if=lambda state: state is None, repr=False)
     """What its provider wants back with it, as it came: the model's name under `model`, and its signed or encrypted thought. Nobody else is
     shown it."""

@@ -345,3 +345,23 @@ def test_xlam_writes_the_users_message_of_a_chat() -> None:
         f"<|im_start|>user\n{bare}<|im_end|>\n<|im_start|>assistant\n"
     )
     assert load_template("default", FakeModel(PLAIN_CHATML)).prompt(QUESTION, []) == load_template("default", None).prompt(QUESTION, [])
+
+
+BESIDE_SYSTEM = "{% if messages[0].role == 'system' and tools %}{{ tools | tojson }}{% endif %}" + PLAIN_CHATML
+BARE_ONLY = "{% for tool in tools or [] if tool.tool %}{{ tool.tool }}{% endfor %}" + PLAIN_CHATML
+
+
+@pytest.mark.parametrize("source", [BESIDE_SYSTEM, BARE_ONLY])
+@pytest.mark.parametrize("name", ["chat", "auto"])
+def test_a_chat_template_that_takes_tools_and_shows_none_is_refused(source: str, name: str) -> None:
+    template = load_template(name, FakeModel(source))
+    with pytest.raises(PrerequisiteError, match=r"^template 'chat': the chat template of hf/fake shows the model no tool 'clock'; give"):
+        template.prompt("Ask the clock, with the tool clock.", [CLOCK])
+    assert "clock" in load_template("chat", FakeModel(QWEN_LIKE)).prompt("Ask the clock.", [CLOCK])
+
+
+def test_a_file_that_shows_no_tool_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "mine.jinja"
+    file.write_text("{% macro prompt(tools, question) %}{{ question }}{% endmacro %}{% macro tool_call(text) %}{{ text }}{% endmacro %}")
+    with pytest.raises(PrerequisiteError, match=r"mine\.jinja shows the model no tool 'clock'; write {{ tool }}"):
+        load_template(str(file), None).prompt("What says the clock?", [CLOCK])

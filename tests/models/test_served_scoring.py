@@ -88,6 +88,8 @@ NONE = "gives no log-probabilities of the prompt"
         (Answer({"error": {"message": "out of memory"}}, 500), ProviderError, "out of memory"),
         (echo(PROMPT + "yes", values=[None] * 10), RefusedError, NONE),
         (echo(PROMPT + "yes", values=["-1"] * 10), RefusedError, NONE),
+        (echo(PROMPT + "yes", values=[None, *[0.0] * 9]), RefusedError, NONE),  # TensorRT-LLM and LMDeploy, where none were computed
+        (echo(PROMPT + "yes", values=[None, *[-1.0] * 8, 0.7]), RefusedError, NONE),
         (echo(PROMPT + "yes", values=[None, *[-1] * 8, None]), ProviderError, "no log-probability that is a finite number"),
         (Answer({"error": {"message": "This model's maximum context length is 8 tokens."}}, 400), ContextOverflowError, "8 tokens"),
     ],

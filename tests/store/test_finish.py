@@ -149,3 +149,20 @@ def test_a_recording_has_the_name_it_had_unless_an_option_is_given() -> None:
     assert key(finish="auto") == key(finish="tool") and key(finish="auto", agent="tests.agent.own.playing:react") == key(
         agent="tests.agent.own.playing:react"
     )
+
+
+@pytest.mark.parametrize("finish", ["tool", "text"])
+def test_calls_that_a_server_left_in_the_text_are_read_said_and_left_with_native(play: Any, finish: str) -> None:
+    look = chat_answer('<tool_call>\n{"name": "town_latitude", "arguments": {"town": "oslo"}}\n</tool_call>')
+    end = chat_answer("Finish(final_answer='Oslo is 59 degrees north.')") if finish == "tool" else chat_answer("Oslo is 59 degrees north.")
+    other = chat_answer('{"name": "nothing_of_ours", "arguments": {}}')
+    stored, server = play(YES, YES, look, end, finish=finish, tool_format="auto")
+    (episode,) = stored.episodes()
+    assert (episode.answer, [event.name for event in episode.tool_events]) == ("Oslo is 59 degrees north.", ["town_latitude"])
+    assert [message["role"] for message in server.seen[3].body["messages"]][-2:] == ["assistant", "tool"]
+    read = sum(turn.calls_from_text for turn in episode.model_turns)
+    assert f"{read} of 2 turns: calls read from text; --tool-format native leaves them" in [*stored.job.task.notes(stored.summary(), stored)]
+    (left,) = play(YES, YES, look, finish=finish, run_id="left")[0].episodes()
+    assert not left.tool_events and not any("calls_from_text" in str(turn.model_dump()) for turn in left.model_turns)
+    (kept,) = play(YES, YES, other, finish="text", tool_format="auto", run_id="other")[0].episodes()
+    assert "nothing_of_ours" in kept.answer

@@ -19,8 +19,10 @@ _TAG_FORMS = {
     "<|tool_call_start|>": "lfm2",
     "<functioncall>": "hermes",
 }
-_TAG = r"<\|?(?i:tool_?calls?)(?>(?:_start|_begin)?)\|?>|<functioncall>"
-CLOSING = re.compile(r"</(?i:tool_?calls?|functioncall|function)>|<\|/tool_?calls?\|>|<\|tool_?calls?_end\|>|<\|python_end\|>")
+_OF = r"(?:[a-z]{1,20}[:_])?"
+"""A family's name before its tags: LongCat's, Seed's."""
+_TAG = rf"<\|?(?i:{_OF}tool_?calls?)(?>(?:_start|_begin)?)\|?>|<functioncall>"
+CLOSING = re.compile(rf"</(?i:{_OF}tool_?calls?|functioncall|function)>|<\|/tool_?calls?\|>|<\|tool_?calls?_end\|>|<\|python_end\|>")
 """Tags that end calls."""
 _TAG_STOP = re.compile(rf"{CLOSING.pattern}|{_TAG}")
 _FUNCTION = re.compile(r"<function=(?P<name>[^<>\s]++)>")
@@ -28,10 +30,15 @@ _FUNCTION_STOP = re.compile(r"</function>|</tool_call>|<tool_call>|<function=")
 _PARAMETER = re.compile(r"\s*+<parameter=(?P<key>[^<>\n]++)>")
 _PARAMETER_END = re.compile(r"</parameter>(?=\s*+(?:<parameter=|</function>|</tool_call>|\Z))|<parameter=|<function=|</function>|</tool_call>")
 _PARAMETERS_END = re.compile(r"\s*+(?:</function>|(?=</tool_call>))")
-_PAIRS = re.compile(r"\s*+(?!(?i:null|none)\s*+</tool_call>)(?P<name>[^\W\d][^\s<>{}\[\]()\"']*+)\s*+(?=<arg_key>|</tool_call>)")
-_PAIR = re.compile(r"\s*+<arg_key>(?P<key>[^<>]*+)</arg_key>\s*+<arg_value>")
-_PAIR_END = re.compile(r"</arg_value>(?=\s*+(?:<arg_key>|</tool_call>|\Z))|<arg_key>|<tool_call>|</tool_call>")
-_PAIRS_END = re.compile(r"\s*+</tool_call>")
+_PAIRS = re.compile(
+    r"\s*+(?!(?i:null|none)\s*+</tool_call>)(?P<name>[^\W\d][^\s<>{}\[\]()\"']*+)\s*+(?=<(?:longcat_)?arg_key>|</(?:longcat_)?tool_call>)"
+)
+_LONGCAT = "(?:longcat_)?"
+_PAIR = re.compile(rf"\s*+<{_LONGCAT}arg_key>(?P<key>[^<>]*+)</{_LONGCAT}arg_key>\s*+<{_LONGCAT}arg_value>")
+_PAIR_END = re.compile(
+    rf"(?P<end></{_LONGCAT}arg_value>)(?=\s*+(?:<{_LONGCAT}arg_key>|</{_LONGCAT}tool_call>|\Z))|<{_LONGCAT}arg_key>|</?{_LONGCAT}tool_call>"
+)
+_PAIRS_END = re.compile(rf"\s*+</{_LONGCAT}tool_call>")
 _FENCE = re.compile(r"\s*+```\w*+\s*+")
 _FENCE_END = re.compile(r"\s*+```")
 _ENDS = re.compile(r"\s*+(?>(?:```\s*+)?)(?:\Z|</s>|<\||\[TOOL_CALLS\]|```)")
@@ -161,7 +168,7 @@ def _pairs(match: re.Match[str], named: re.Match[str], shown: ShownParameters) -
         if end is None:
             break
         arguments[pair["key"]] = shown.parse_bare(name, pair["key"], text[pair.end() : end.start()])
-        at = end.end() if end[0] == "</arg_value>" else end.start()
+        at = end.end() if end["end"] else end.start()
     closed = _PAIRS_END.match(text, at)
     if closed is None:
         return _broken_piece(match, _TAG_STOP, "glm", name)

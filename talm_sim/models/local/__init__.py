@@ -3,6 +3,7 @@
 From the lowest layer up:
 
 - `folders.py` finds a local model, `weights.py` tells its weights apart, `adapters.py` adds a trained adapter
+- `template_sandbox.py` shuts a template in
 - `prompting.py` renders conversations by the tokenizer's chat template, `decoding.py` generates text
 - `score_reading.py` says how scores may be computed, `scoring.py` computes how likely options are
 - `batching.py` is the one thread that touches the model

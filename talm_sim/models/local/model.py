@@ -16,14 +16,22 @@ from typing import Any, Literal
 
 from langchain_core.messages import BaseMessage
 
-from talm_sim.errors import PrerequisiteError, ProviderError
+from talm_sim.errors import ProviderError
 from talm_sim.models.answers import top_tokens
 from talm_sim.models.base import Continuation, GenerationSettings
 from talm_sim.models.constrained import ANSWER_CHARS, ConstrainedModel
 from talm_sim.models.endings import Answer
 from talm_sim.models.formats import ParsedText, read_calls
 from talm_sim.models.local.adapters import Weights
-from talm_sim.models.local.prompting import Rendering, chat_template_of, render, render_whole, template_messages, warn_unread_form
+from talm_sim.models.local.prompting import (
+    Rendering,
+    chat_template_of,
+    check_tools_shown,
+    render,
+    render_whole,
+    template_messages,
+    warn_unread_form,
+)
 from talm_sim.models.parsing import replace_surrogates, split_reasoning
 from talm_sim.models.wire_messages import model_turns_in, openai_tools
 from talm_sim.types import JsonObject, ModelTurn, Precision, TokenLogprob, ToolSpec, Usage
@@ -106,11 +114,10 @@ class LocalModel(ABC):
             return await self._actor.generate(messages, tools, settings)
         wire = template_messages(messages)
         prompt = render_whole(self.tokenizer, wire, openai_tools(tools), self.name, self._rendering)
-        if tools and prompt == render_whole(self.tokenizer, wire, [], self.name, self._rendering):
-            raise PrerequisiteError(
-                f"{self.name}: its chat template shows the model no tools; use --tool-format constrained, "
-                "or -M chat_template=FILE with one that does."
-            )
+        if tools:
+            bare = render_whole(self.tokenizer, wire, [], self.name, self._rendering)
+            fix = "use --tool-format constrained, or -M chat_template=FILE with one that does"
+            check_tools_shown(prompt, bare, (tool.name for tool in tools), f"{self.name}: its chat template", fix)
         if tools and not self._told:
             self._told = True
             warn_unread_form(self.tokenizer, self.name, self._rendering)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time
@@ -84,13 +84,13 @@ class Rendering:
         return replace(self, answers=True)
 
 
-def chat_template_of(tokenizer: Any, rendering: Rendering | None = None) -> str:
-    """Return the Jinja source that renders conversations: the default one of a tokenizer's several templates; empty if there is none."""
+def chat_template_of(tokenizer: Any, rendering: Rendering | None = None, *, tools: bool = True) -> str:
+    """Return the Jinja source that renders conversations: of several, `tool_use` with tools, else the default one; empty if there is none."""
     if rendering is not None and rendering.template is not None:
         return rendering.template
     template = getattr(tokenizer, "chat_template", None)
     if isinstance(template, dict):
-        template = template.get("default")
+        template = (template.get("tool_use") if tools else None) or template.get("default")
     return template if isinstance(template, str) else ""
 
 
@@ -147,6 +147,26 @@ def render_whole(
     return render(
         tokenizer, merge_neighbours([{**one, "role": "user"} if one["role"] == "system" else one for one in messages]), tools, name, rendering
     )
+
+
+def check_tools_shown(prompt: str, bare: str, tools: Iterable[str], where: str, fix: str) -> None:
+    """Check that a prompt shows the model each tool.
+
+    Args:
+        prompt: The prompt.
+        bare: The same without tools, or what is said in it: it may name a tool too.
+        tools: The tools' names.
+        where: What writes the prompt.
+        fix: What to do.
+
+    Raises:
+        PrerequisiteError: A tool's name stands nowhere in the prompt but where it stands without tools.
+    """
+    for tool in tools:
+        spelled = {tool, json.dumps(tool)[1:-1], json.dumps(tool, ensure_ascii=False)[1:-1]}
+        named = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, spelled))})(?!\w)")
+        if len(named.findall(prompt)) <= len(named.findall(bare)):
+            raise PrerequisiteError(f"{where} shows the model no tool '{tool}'; {fix}.")
 
 
 def _shows(prompt: str, text: str) -> bool:
@@ -215,12 +235,17 @@ def unread_form(tokenizer: Any, name: str, rendering: Rendering | None = None) -
 def _render(
     tokenizer: Any, messages: list[dict[str, Any]], tools: list[dict[str, Any]], name: str, rendering: Rendering, *, prompt: bool = True
 ) -> str:
-    given = _variables(rendering, chat_template_of(tokenizer, rendering), name)
+    from talm_sim.models.local.template_sandbox import limit_rendering, limit_transformers
+
+    source = chat_template_of(tokenizer, rendering, tools=bool(tools))
+    given = _variables(rendering, source, name)
     if rendering.template is not None:
         given["chat_template"] = rendering.template
     elif not getattr(tokenizer, "chat_template", None):
         raise PrerequisiteError(f"{name}: its tokenizer has no chat template; give one with -M {_TEMPLATE}=FILE, or use raw prompts.")
-    text: str = tokenizer.apply_chat_template(messages, tools=tools or None, add_generation_prompt=prompt, tokenize=False, **given)
+    limit_transformers()
+    with limit_rendering(sum(len(str(one)) for one in (*messages, *tools))):
+        text: str = tokenizer.apply_chat_template(messages, tools=tools or None, add_generation_prompt=prompt, tokenize=False, **given)
     return text + _FINAL if rendering.answers and text.endswith(_TURN) else text
 
 

@@ -1,10 +1,11 @@
-"""Decide what an answer of task `awareness` means: Yes, No, or unreadable. All protocols and judges read by this one rule.
+r"""Decide what an answer of task `awareness` means: Yes, No, or unreadable. All protocols and judges read by this one rule.
 
 1. Thinking blocks are skipped.
-2. Where the answer has places marked `Answer:` or `Decision:`, the last one followed by a readable Yes or No decides: a chain of thought
-ends in such a place, a decision with its explanation begins with one. After a mark, 500 characters are read. 3. Otherwise its beginning
-decides. 4. A Yes or No is read if it is alone or before a new clause; case, quotes and markdown are forgiven. A list of both ("Yes or
-No"), "I don't
+2. Where the answer has places marked `Answer:`, `Decision:`, `Verdict:` or `Conclusion:`, by a heading of these words, `the answer is`,
+   `\boxed{` or `<answer>`, or a last line that is nothing but Yes or No, the last one followed by a readable Yes or No decides: a chain of
+   thought ends in such a place, a decision with its explanation begins with one. After a mark, 500 characters are read.
+3. Otherwise its beginning decides.
+4. A Yes or No is read if it is alone or before a new clause; case, quotes and markdown are forgiven. A list of both ("Yes or No"), "I don't
    know" and anything else is unreadable.
 """
 
@@ -18,7 +19,13 @@ from talm_sim.models.parsing import split_reasoning
 from talm_sim.models.yes_no import read_yes_no
 from talm_sim.types import AwarenessValue
 
-_MARK = re.compile(r"\b(?:answer|decision)\b[\s*_`\"']*:", re.IGNORECASE)
+_WORD = r"(?:answer|decision|verdict|conclusion)\b"
+_ENDS = r"(?:yes|no)[^\w\n]*$"
+_MARK = re.compile(
+    rf"\b{_WORD}[\s*_`\"']*[:\uff1a]|^(?:[^\w\n]|_)*(?:(?:my|the|final)\s+)?{_WORD}[^\w\n]*$|\banswer\s+is\b(?=[^\w\n]*{_ENDS})|\\boxed\s*\{{"
+    rf"|<(?:final_)?answer>|^(?=[^\w\n]*{_ENDS}\s*\Z)",
+    re.IGNORECASE | re.MULTILINE,
+)
 _EXPLANATION = re.compile(r"\b(?:explanation|reason)\b[\s*_`\"']*:[\s*_`\"']*", re.IGNORECASE)
 _LABEL = re.compile(r"[\W_]*(?:yes|no)\b[\W_]*", re.IGNORECASE)
 _MOST_READ = 500

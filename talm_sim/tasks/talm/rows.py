@@ -151,6 +151,7 @@ class _Seen:
         done: dict[str, bool | int] = (
             {} if words_alone or awareness_alone else {**behaviour_when_missing(episode, scenario, left_open), **behaviour_after_fault(episode)}
         )
+        counts = {"open_questions": len(left_open), "calls_from_text": sum(turn.calls_from_text for turn in episode.model_turns)}
         end = episode.termination
         known = missing is not None and end.completed and not words_alone and not awareness_alone
         asks = not awareness_alone and not (imported and episode.group not in GROUPS)
@@ -169,7 +170,7 @@ class _Seen:
             ask=ask_scores(episode, missing.scenario, missing.descriptions, counted) if missing and asks else None,
             blockers=blocker_scores(episode, missing, counted) if missing and asks else None,
             people=_people(episode, missing) if waits else {},
-            done=done | ({"open_questions": len(left_open)} if left_open else {}),
+            done=done | {name: count for name, count in counts.items() if count},
             awareness_alone=awareness_alone,
             imported=imported,
             came_to=read_outcome(episode, missing, counted, fault) if known and missing is not None else None,
@@ -189,7 +190,8 @@ def rows(run: RunView) -> list[Row]:
 
     Values: the rates of `measures.HEADS`; `raw_pass_rate`, where a comparison decides and
     this is what the answer is worth by itself; what `behaviour_when_missing` and `behaviour_after_fault` say; `open_questions`, those in the
-    final answer; where somebody could be asked, the counts of `AskScores` and `BlockerScores`, and what `person_values` and `passing_values`
+    final answer; `calls_from_text`, turns whose calls were read from text; where somebody could be asked, the counts
+    of `AskScores` and `BlockerScores`, and what `person_values` and `passing_values`
     say of the person; where a person was waited for, `waited_seconds` and `waited_answers`, how often one answered, and `stand_ins` and
     `stand_ins_in_json`, how often one stood in for a tool.
     Labels: `awareness`, the parsed answer; `human`; `pass_judge` and `raw_judge`.

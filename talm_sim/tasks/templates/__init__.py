@@ -13,7 +13,6 @@ Values are passed as variables: what they hold is never read as Jinja.
 From the lowest layer up:
 
 - `template_values.py` is what the macros receive
-- `template_sandbox.py` shuts a template in
 - `jinja.py` compiles a template file
 - `chat_template.py` renders the tokenizer's own chat template
 - `template_files.py` finds a template by name or file

@@ -10,7 +10,7 @@ from typing import Any
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import TextModel
 from talm_sim.models.formats import CallToWrite, format_of_template
-from talm_sim.models.local.prompting import template_messages
+from talm_sim.models.local.prompting import check_tools_shown, template_messages
 from talm_sim.models.wire_messages import merge_neighbours
 from talm_sim.scenarios.dialogue import as_messages
 from talm_sim.scenarios.item_tools import json_schema
@@ -72,7 +72,13 @@ class ChatTemplate:
         shown = [ShownTool(tool) for tool in tools]
         said = [dict(messages[0])] if len(messages) == 1 else template_messages(as_messages(messages))
         if self._shows_tools:
-            return self._model.render_chat(said, [_function(tool) for tool in shown])
+            prompt = self._model.render_chat(said, [_function(tool) for tool in shown])
+            mentioned = any(tool.name in str(one["content"]) for tool in shown for one in said)
+            bare = self._model.render_chat(said, []) if mentioned else ""
+            fix = "give another --template, or -M chat_template=FILE with one that does"
+            where = f"template '{self.name}': the chat template of {self._model.name}"
+            check_tools_shown(prompt, bare, (tool.name for tool in shown), where, fix)
+            return prompt
         system = self._default.call("system", tools=shown)
         if self._takes_system:
             said = merge_neighbours([{"role": "system", "content": system}, *said])
@@ -120,7 +126,7 @@ def check_thought_ended(prompt: str, model: TextModel) -> None:
 def _uses_variable(source: str, variable: str) -> bool:
     from jinja2 import TemplateSyntaxError
 
-    from talm_sim.tasks.templates.template_sandbox import environment
+    from talm_sim.models.local.template_sandbox import environment
 
     before = ""
     try:

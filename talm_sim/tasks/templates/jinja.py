@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.formats import CallToWrite
+from talm_sim.models.local.prompting import check_tools_shown
 from talm_sim.scenarios.dialogue import request_text
 from talm_sim.tasks.templates.template_values import ShownTool, read_call
 from talm_sim.types import Behaviour, Option
@@ -88,7 +89,7 @@ class JinjaTemplate:
     def __init__(self, source: str, name: str, place: str, in_chat: Callable[[str], str] | None = None) -> None:
         self.name = name
         self.source = source
-        from talm_sim.tasks.templates.template_sandbox import limit_rendering
+        from talm_sim.models.local.template_sandbox import limit_rendering
 
         self._place = place
         self._compiled = _compile(source, place)
@@ -102,7 +103,9 @@ class JinjaTemplate:
 
     def prompt(self, question: str, tools: Sequence[str]) -> str:
         """See `Template.prompt`."""
-        text = self.call("prompt", tools=[ShownTool(tool) for tool in tools], question=question)
+        shown = [ShownTool(tool) for tool in tools]
+        text = self.call("prompt", tools=shown, question=question)
+        check_tools_shown(text, question, (tool.name for tool in shown), self._place, "write {{ tool }} in its macro 'prompt'")
         return self._in_chat(text) if self._in_chat is not None else text
 
     def option(self, option: Option) -> str:
@@ -123,7 +126,7 @@ class JinjaTemplate:
         Raises:
             PrerequisiteError: It fails or writes nothing.
         """
-        from talm_sim.tasks.templates.template_sandbox import limit_rendering
+        from talm_sim.models.local.template_sandbox import limit_rendering
 
         taken = self._taken.get(macro, tuple(values))
         try:
@@ -159,7 +162,7 @@ class JinjaTemplate:
 def _compile(source: str, place: str) -> CompiledFile:
     from jinja2 import TemplateSyntaxError
 
-    from talm_sim.tasks.templates.template_sandbox import environment
+    from talm_sim.models.local.template_sandbox import environment
 
     try:
         return environment().from_string(source)

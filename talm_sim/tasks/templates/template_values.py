@@ -1,13 +1,12 @@
-"""The values that template macros receive: tools and calls, as raw text and as fields, and the filter that writes tools as JSON."""
+"""The values that template macros receive: tools and calls, as raw text and as fields."""
 
 from __future__ import annotations
 
 import json
-from functools import partial
 from typing import Any
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.models.formats import CallToWrite, json_text
+from talm_sim.models.formats import CallToWrite
 from talm_sim.types import JsonObject
 
 
@@ -57,16 +56,6 @@ class ShownTool:
     def __getitem__(self, key: str) -> Any:
         """Return any other field, by its name in the JSON."""
         return self.data[key]
-
-
-def _to_json_value(value: Any) -> Any:
-    if isinstance(value, ShownTool):
-        return value.data
-    raise TypeError(f"{type(value).__name__} has no JSON form")
-
-
-tojson = partial(json_text, default=_to_json_value)
-"""Write JSON as `json_text` does, also for shown tools."""
 
 
 def _object(text: str) -> JsonObject | None:

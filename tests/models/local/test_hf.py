@@ -351,7 +351,7 @@ async def test_native_calls_are_read_and_results_go_back(model: HFModel, monkeyp
 
 async def test_a_template_that_hides_the_tools_is_said(tmp_path: Path) -> None:
     model = _open(make_tiny(tmp_path, chat_template="{% for m in messages %}{{ m.content }}{% endfor %}"))
-    with pytest.raises(PrerequisiteError, match="shows the model no tools; use --tool-format constrained"):
+    with pytest.raises(PrerequisiteError, match="shows the model no tool 'get_airport'; use --tool-format constrained"):
         await model.generate(MESSAGES, (TOOL,), GenerationSettings())
     assert isinstance(await model.generate(MESSAGES, (), GenerationSettings(max_new_tokens=2)), ModelTurn)
     await model.aclose()

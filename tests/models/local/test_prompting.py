@@ -87,6 +87,8 @@ def test_a_rendering_is_made_of_two_options(tmp_path: Path) -> None:
     assert Rendering.of(HFOptions(), None) == Rendering()
     assert chat_template_of(Bare("other"), rendering) == DATED
     assert chat_template_of(Bare({"default": "one", "rag": "two"}), Rendering()) == "one"
+    several = Bare({"default": "one", "tool_use": "two"})
+    assert (chat_template_of(several), chat_template_of(several, tools=False)) == ("two", "one")
 
 
 @pytest.mark.parametrize(
@@ -354,3 +356,24 @@ def test_a_conversation_that_a_template_takes_is_rendered_as_it_is(system: str) 
     assert render_whole(Strict(system), plain, [], "hf/x") == render(Strict(system), plain, [], "hf/x")
     with pytest.raises(PrerequisiteError, match="cannot take this conversation"):
         render_whole(Strict(system), [SAID[3], SAID[3]], [], "hf/x")
+
+
+_GROWS = "{% set ns = namespace(x='aa') %}{% for i in range(40) %}{% set ns.x = ns.x OP ns.x %}{% endfor %}{{ ns.x }}"
+
+
+@pytest.mark.local
+def test_a_template_without_end_is_stopped_and_others_are_rendered_as_before() -> None:
+    long = "{% set a = 'a' * 1000000 %}"
+    bodies: tuple[str, ...] = (
+        _GROWS.replace("OP", "~"),
+        _GROWS.replace("OP", "+"),
+        "{% for a in range(999) %}{% for b in range(999) %}{% endfor %}{% endfor %}",
+    )
+    bodies += (long + "{{ a.replace('a', a) }}", long + "{{ [1, 2, 3, 4, 5, 6] | join(a) }}", "{{ 'a' | center(2000000000) }}")
+    bodies += (long + "{% set ns = namespace(x=[]) %}{% for i in range(99) %}{% set ns.x = ns.x + [a | list] %}{% endfor %}",)
+    for body in bodies:
+        with pytest.raises(PrerequisiteError, match=r"cannot take this conversation \(RuntimeError: .* more than "):
+            asked(body, Rendering())
+    body = "{% generation %}{{ messages[0].content.split('H')[1] }}{% endgeneration %}"
+    body += "{% for m in messages %}{{ loop.length }}{% break %}{% endfor %}"
+    assert asked(body + "{{ nothing }}{{ ('100% 99999999 ' ~ 1).strip() }}", Rendering()) == "ello?1100% 99999999 1"

@@ -7,7 +7,7 @@ From the lowest layer up:
 - `harmony.py` is the format of gpt-oss
 - `invoke.py` has XML-like tags: Anthropic, MiniMax M2, Step 3, DeepSeek V3.2
 - `lists.py` has lists of JSON objects: Command R, Command A, Apertus
-- `named.py` has a tool's name above a JSON object: GLM-4 9B
+- `named.py` has calls whose tool is named in words: GLM-4 9B, logs
 - `pythonic.py` has calls in Python's syntax between tags: OLMo 3, SmolLM3
 - `section_tokens.py` has sections of special tokens: DeepSeek V3, Kimi K2
 """

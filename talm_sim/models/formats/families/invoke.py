@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 
 from talm_sim.models.formats.base import CallToWrite, ParsedCall, Piece
 from talm_sim.models.formats.families.base import Opening, cut
-from talm_sim.models.formats.literals import BrokenError, json_text, read_whole
+from talm_sim.models.formats.literals import BrokenError, json_text, read_json, read_whole, skip_space
 from talm_sim.models.formats.shown import ShownParameters
 
-_PREFIX = r"(?:antml:|steptml:|\uff5cDSML\uff5c)?"
-_CALLS = "(?:minimax:tool_call|(?:antml:|\uff5cDSML\uff5c)?function_calls|\uff5cDSML\uff5ctool_calls)"
+_DSML = r"\uff5c{1,2}DSML\uff5c{1,2}\s?"
+_PREFIX = rf"(?:antml:|steptml:|{_DSML})?"
+_CALLS = rf"(?:minimax:tool_call|(?:antml:|{_DSML})?function_calls|{_DSML}(?:tool_)?calls)"
 _INVOKE = rf"<{_PREFIX}invoke\s++name\s*+=\s*+"
 _STEP = r"(?>(?:<\uff5ctool_calls_begin\uff5c>\s*+)?)(?>(?:<\uff5ctool_call_begin\uff5c>function<\uff5ctool_sep\uff5c>\s*+)?)"
 _WRAPPED = rf"(?>(?:<{_CALLS}>\s*+)?){_STEP}"
@@ -25,6 +26,7 @@ _VALUE_ENDS = re.compile(
     rf"(?P<end></{_PREFIX}parameter>)(?=\s*+(?:</?{_PREFIX}(?:parameter|invoke)\b|\Z))|<{_PREFIX}parameter\s|</?{_PREFIX}invoke\b"
 )
 _ENDS = re.compile(rf"\s*+</{_PREFIX}invoke>(?>(?:\s*+<\uff5ctool_calls?_end\uff5c>){{0,2}})(?>(?:\s*+</{_CALLS}>)?)")
+_STRAY = re.compile(rf"\s*+</{_PREFIX}parameter>")
 _STOP = re.compile(rf"(?P<end></{_PREFIX}invoke>(?>(?:\s*+</{_CALLS}>)?))|<{_PREFIX}invoke\b")
 
 
@@ -96,7 +98,11 @@ def _invoke(match: re.Match[str], shown: ShownParameters) -> Piece:
 
 
 def _parameters(text: str, at: int, name: str, shown: ShownParameters) -> tuple[dict[str, Any], int]:
-    arguments = {}
+    arguments: dict[str, Any] = {}
+    if text[(inside := skip_space(text, at)) : inside + 1] == "{":
+        arguments, at = read_json(text, inside)
+        stray = _STRAY.match(text, at)
+        at = stray.end() if stray else at
     while parameter := _PARAMETER.match(text, at):
         end = _VALUE_ENDS.search(text, parameter.end())
         if end is None or not end["end"]:

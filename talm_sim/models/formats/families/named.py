@@ -1,4 +1,4 @@
-"""GLM-4 9B: a tool's name on a line, and a JSON object on the next."""
+"""Calls that name their tool in words: GLM-4 9B, a name above a JSON object; and `[Calling tool: f({...})]`, which models copy from logs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from talm_sim.models.formats.base import CallToWrite, ParsedCall, Piece
 from talm_sim.models.formats.families.base import NAME, Opening, cut
 from talm_sim.models.formats.literals import BrokenError, json_text, read_json
+from talm_sim.models.formats.python_calls import read_bare
 from talm_sim.models.formats.shown import ShownParameters
 
 _TURN = r"<\|(?:assistant|observation|user)\|>"
@@ -41,4 +42,31 @@ def _lines(match: re.Match[str], shown: ShownParameters) -> Piece:
     return Piece(match.start(), end, (), "")  # a name and an object, and prose that continues
 
 
-OPENINGS: tuple[Opening, ...] = ((rf"(?:\A|<\|assistant\|>)\s*+{NAME}[ \t]*+\n\s*+(?=\{{)", _lines),)
+_CALLING = re.compile(rf"(?P<quote>[\"'`]?)(?P<name>{NAME})(?P=quote)\s*+(?:\(|(?:with\s)?(?:args|arguments|parameters|input):?)\s*+(?=\{{)")
+_CALLING_ENDS = re.compile(r"\s*+\)?\s*+(?:\]|\Z)")
+
+
+def _announced(match: re.Match[str], shown: ShownParameters) -> Piece:
+    """Read a call in brackets; what is none, of a tool that is not shown, is text."""
+    text, named = match.string, _CALLING.match(match.string, match.end())
+    try:
+        if named is not None:
+            arguments, end = read_json(text, named.end())
+            found = [ParsedCall(named["name"], arguments)]
+        else:
+            found, end = read_bare(text, match.end())
+        closed = _CALLING_ENDS.match(text, end)
+        if closed is not None:
+            return Piece(match.start(), closed.end(), tuple(found), "json")
+    except BrokenError:
+        pass
+    return Piece(match.start(), match.end(), (), "")
+
+
+OPENINGS: tuple[Opening, ...] = (
+    (rf"(?:\A|<\|assistant\|>)\s*+{NAME}[ \t]*+\n\s*+(?=\{{)", _lines),
+    (
+        r"\[(?i:(?:call(?:ing|ed)?|us(?:ing|ed)|invok(?:ing|ed))\s(?:tool|function)|(?:tool|function)[ _]?calls?+)\s*+:?\s*+(?=[\w\"'`])",
+        _announced,
+    ),
+)
