@@ -41,6 +41,8 @@ _NAMED = re.compile(r"([\w.-]++)(?=([\"']?\s*[:=]\s*[\"']?[^\s\"'])?)")
 _OF_REQUEST = re.compile(r"header|query|body|param|cookie|extra", re.IGNORECASE)
 _LONGEST_NAME = 80
 """Characters of the name of a person who answers."""
+SAMPLING: Mapping[str, tuple[type[int | float], int, int]] = {"max_new_tokens": (int, 1, 1_000_000), "temperature": (float, 0, 2)}
+"""Settings of a judge's model: the type of each, its least value and its highest."""
 _NO_VALUES = frozenset({"", "true", "false", "none", "null"})
 
 
@@ -148,6 +150,31 @@ def _names_in(key: str, text: str) -> Iterator[str]:
         level = [item for one in level if isinstance(one, dict | list) for item in (one.values() if isinstance(one, dict) else one)]
 
 
+def read_sampling(options: Mapping[str, str]) -> dict[str, float]:
+    """Return the settings of a judge's model, in place of each judge's own.
+
+    Raises:
+        ValueError: There is no such setting, or its value is not a number within its limits.
+    """
+    found: dict[str, float] = {}
+    for name, text in options.items():
+        if name not in SAMPLING:
+            raise ValueError(f"'{name}' is not one of {', '.join(SAMPLING)}")
+        kind, least, most = SAMPLING[name]
+        try:
+            found[name] = kind(text)
+        except ValueError:
+            raise ValueError(f"{name}: '{text}' is not a{' whole' * (kind is int)} number") from None
+        if not least <= found[name] <= most:
+            raise ValueError(f"{name}: {text} is not between {least} and {most:,}")
+    return found
+
+
+def _check_sampling(value: dict[str, str]) -> dict[str, str]:
+    read_sampling(value)
+    return value
+
+
 def _number_as_text(value: Any) -> Any:
     return str(value) if type(value) is int else value
 
@@ -200,6 +227,10 @@ ModelName = Annotated[str, AfterValidator(_has_provider)]
 """A model as `provider/name`."""
 ProviderOptions = Annotated[dict[str, str], BeforeValidator(_values_as_text), AfterValidator(_refuse_secrets)]
 """Options of a model's provider; numbers and booleans are taken as text, secrets are refused."""
+_JudgeOptions = Annotated[
+    dict[str, str], BeforeValidator(_values_as_text), AfterValidator(_check_sampling), Field(exclude_if=lambda given: not given)
+]
+"""Settings of the judges' model, see `read_sampling`; stored only where there are any, as earlier versions have none."""
 _PersonName = Annotated[str, AfterValidator(check_person)]
 """What a person calls themselves; see `check_person`."""
 _BudgetText = Annotated[Names, AfterValidator(_check_budget)]
@@ -243,6 +274,7 @@ class RunConfig(OptionsModel):
 
     judge: tuple[str, ...] = option((), SCO, "Judge to use; repeatable.  [default: the task's]", metavar="NAME")
     judge_model: ModelName | None = option(None, SCO, "Model for the judges that need one.", metavar="P/N")
+    judge_options: _JudgeOptions = option({}, SCO, "max_new_tokens, temperature of it; repeatable.", metavar="K=V", rare=True)
 
     tools: Traffic | None = option(None, OPE, "live|replay|record  [default: as recorded]", flag=False, metavar="HOW")
     models: Traffic | None = option(None, OPE, "live|replay|record  [default: as recorded]", flag=False, metavar="HOW")
@@ -292,6 +324,11 @@ class RunConfig(OptionsModel):
         """The model as tables name it, with its adapter if it has one."""
         adapter = self.model_options.get("lora")
         return f"{self.model} + {adapter}" if adapter else self.model
+
+    @property
+    def judge_sampling(self) -> dict[str, float]:
+        """The settings of the judges' model that the user gives."""
+        return read_sampling(self.judge_options)
 
     @property
     def constrained(self) -> bool:

@@ -36,7 +36,8 @@ def test_verdicts_that_failed_are_counted_below_the_table(
         monkeypatch.setenv("STAND_BASE_URL", f"{server.url}/v1")
         judge = ("--judge", "reference", "--judge", "llm", "--judge-model", JUDGE)
         code, out, _ = talm("run", *world, *judge, "--run-id", "r")
-        assert code == 0 and "1 verdict of judge llm failed; ask again: talm-sim judge r" in " ".join(out.split())
+        said = " ".join(out.split())
+        assert code == 1 and "judge llm: 1 of 4 replies failed" in said and "ask again: talm-sim judge r" in said
         assert load_run(Path("runs/r")).failed_verdicts == {"llm": 1}
         code, out, _ = talm("judge", "r")
         assert code == 0 and "failed" not in out
