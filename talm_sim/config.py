@@ -41,8 +41,6 @@ _NAMED = re.compile(r"([\w.-]++)(?=([\"']?\s*[:=]\s*[\"']?[^\s\"'])?)")
 _OF_REQUEST = re.compile(r"header|query|body|param|cookie|extra", re.IGNORECASE)
 _LONGEST_NAME = 80
 """Characters of the name of a person who answers."""
-SAMPLING: Mapping[str, tuple[type[int | float], int, int]] = {"max_new_tokens": (int, 1, 1_000_000), "temperature": (float, 0, 2)}
-"""Settings of a judge's model: the type of each, its least value and its highest."""
 _NO_VALUES = frozenset({"", "true", "false", "none", "null"})
 
 
@@ -150,28 +148,15 @@ def _names_in(key: str, text: str) -> Iterator[str]:
         level = [item for one in level if isinstance(one, dict | list) for item in (one.values() if isinstance(one, dict) else one)]
 
 
-def read_sampling(options: Mapping[str, str]) -> dict[str, float]:
-    """Return the settings of a judge's model, in place of each judge's own.
+class JudgeSampling(OptionsModel):
+    """Settings of the judges' model in place of each judge's own."""
 
-    Raises:
-        ValueError: There is no such setting, or its value is not a number within its limits.
-    """
-    found: dict[str, float] = {}
-    for name, text in options.items():
-        if name not in SAMPLING:
-            raise ValueError(f"'{name}' is not one of {', '.join(SAMPLING)}")
-        kind, least, most = SAMPLING[name]
-        try:
-            found[name] = kind(text)
-        except ValueError:
-            raise ValueError(f"{name}: '{text}' is not a{' whole' * (kind is int)} number") from None
-        if not least <= found[name] <= most:
-            raise ValueError(f"{name}: {text} is not between {least} and {most:,}")
-    return found
+    max_new_tokens: int | None = Field(None, ge=1)
+    temperature: float | None = Field(None, ge=0, le=2)
 
 
 def _check_sampling(value: dict[str, str]) -> dict[str, str]:
-    read_sampling(value)
+    JudgeSampling(**value)
     return value
 
 
@@ -230,7 +215,7 @@ ProviderOptions = Annotated[dict[str, str], BeforeValidator(_values_as_text), Af
 _JudgeOptions = Annotated[
     dict[str, str], BeforeValidator(_values_as_text), AfterValidator(_check_sampling), Field(exclude_if=lambda given: not given)
 ]
-"""Settings of the judges' model, see `read_sampling`; stored only where there are any, as earlier versions have none."""
+"""Settings of the judges' model, see `JudgeSampling`; stored only where there are any, as earlier versions have none."""
 _PersonName = Annotated[str, AfterValidator(check_person)]
 """What a person calls themselves; see `check_person`."""
 _BudgetText = Annotated[Names, AfterValidator(_check_budget)]
@@ -326,9 +311,9 @@ class RunConfig(OptionsModel):
         return f"{self.model} + {adapter}" if adapter else self.model
 
     @property
-    def judge_sampling(self) -> dict[str, float]:
+    def judge_sampling(self) -> dict[str, Any]:
         """The settings of the judges' model that the user gives."""
-        return read_sampling(self.judge_options)
+        return JudgeSampling(**self.judge_options).model_dump(exclude_none=True)
 
     @property
     def constrained(self) -> bool:

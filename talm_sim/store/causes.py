@@ -38,7 +38,7 @@ def _why_lost(episode: Episode) -> str:
     if _is_withheld(episode):
         what = "failed" if episode.termination.failed else "were blocked by the provider"
         return f"{what} ({' '.join(episode.error.split())[:120]})"
-    last = episode.model_turns[-1] if episode.model_turns else None
+    last = episode.model_turns[-1] if episode.gave_no_answer else None
     if last is None:
         return "ended without a text"
     thought = bool(last.reasoning or last.raw_text)

@@ -56,8 +56,7 @@ def block_of(stored: StoredRun, *, against: str | None = None, on_screen: bool =
     control = job.config.model.startswith("sim/")
     label = job.task.label(stored)
     title = title_of(stored)
-    lost = find_lost(stored, stored.rows())
-    alerts = [*lost, *_lacking_verdicts(stored), *_perturbation_notes(stored), *_person_notes(stored), *_unexecuted_notes(stored)]
+    alerts = [*_lacking_verdicts(stored), *_perturbation_notes(stored), *_person_notes(stored), *_unexecuted_notes(stored)]
     took = [*filter(None, [total_usage(stored, prices).line()])]
     notes = [
         _traffic(stored),
@@ -182,18 +181,15 @@ def _exclusions(stored: StoredRun, summaries: Sequence[Summary]) -> Iterator[str
             ends.update(summary.not_scored)
     if ends:
         yield "not scored: " + ", ".join(f"{number:,} {_REASONS.get(name, name)}" for name, number in ends.most_common())
-    silent, cut = sum(row.silent for row in stored.rows()), sum(map(_is_cut_off, stored.episodes()))
-    if silent:
+    yield from find_lost(stored, stored.rows())
+    if silent := sum(row.silent for row in stored.rows()):
         yield f"{silent:,} of {stored.finished:,} answers silent: wrong where one was due, left out where the absence of something counts"
-    if cut:
-        yield f"{cut:,} of {stored.finished:,} outputs cut off at {stored.job.settings().max_new_tokens:,} new tokens"
+    cut = [turn.stop == "length" for episode in stored.episodes() for turn in episode.model_turns]
+    if any(cut):
+        yield f"{sum(cut):,} of {len(cut):,} outputs cut off at {stored.job.settings().max_new_tokens:,} new tokens"
     if stored.finished < stored.total:
         asked = f", {stored.waiting:,} of them waiting for an answer" if stored.waiting else ""
         yield f"{stored.total - stored.finished:,} of {count(stored.total, 'episode')} not finished{asked}"
-
-
-def _is_cut_off(episode: Episode) -> bool:
-    return any(turn.stop == "length" for turn in episode.model_turns)
 
 
 def _lacking_verdicts(stored: StoredRun) -> Iterator[str]:
@@ -202,17 +198,13 @@ def _lacking_verdicts(stored: StoredRun) -> Iterator[str]:
         yield f"{unjudged:,} of {count(stored.finished, 'finished episode')} without a verdict"
     undecided = undecided_verdicts(stored)
     for judge, failed in stored.failed_verdicts.items():
-        if judge not in undecided:
-            yield f"{count(failed, 'verdict')} of judge {one_line(judge)} failed; ask again: {_judge_again(stored)}"
-    for judge, (left, asked) in undecided.items():
-        why, number = Counter(map(_why_undecided, left)).most_common(1)[0]
-        room = ("--judge-options", f"max_new_tokens={_ROOM}") if why == _CUT_OFF else ()
-        said = f"judge {one_line(judge)}: {number:,} of {asked:,} replies {why}"
-        yield f"{said}; {count(len(left), 'verdict')} undecided; ask again: {_judge_again(stored, *room)}"
-
-
-def _judge_again(stored: StoredRun, *more: str) -> str:
-    return line_to_copy("talm-sim", "judge", short_name(stored.path), *more)
+        again, said = ["talm-sim", "judge", short_name(stored.path)], f"{count(failed, 'verdict')} of judge {one_line(judge)} failed"
+        if judge in undecided:
+            left, asked = undecided[judge]
+            why, number = Counter(map(_why_undecided, left)).most_common(1)[0]
+            said = f"judge {one_line(judge)}: {number:,} of {asked:,} replies {why}; {count(len(left), 'verdict')} undecided"
+            again += ["--judge-options", f"max_new_tokens={_ROOM}"] if why == _CUT_OFF else []
+        yield f"{said}; ask again: {line_to_copy(*again)}"
 
 
 def _why_undecided(verdict: Verdict) -> str:
