@@ -1,4 +1,4 @@
-"""What a command says and returns where answers or verdicts did not come: from a model, from a judge, from a played person."""
+"""What a command says and returns where answers or verdicts did not come: from a model, or from a judge."""
 
 from __future__ import annotations
 
@@ -131,13 +131,3 @@ def test_settings_of_a_judge_that_are_none(nothing_given: None, talm: Talm) -> N
     for given, told in wrong.items():
         code, _, err = talm("run", "--judge-options", given)
         assert (code, err.count("\n")) == (2, 1) and err.startswith("talm-sim: error: --judge-options: ") and told in err
-
-
-def test_a_person_who_gives_no_answer_leaves_the_question_unanswered(says: Says, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TALM_SIM_TOOLS", "replay")
-    monkeypatch.setenv("TALM_SIM_MODELS", "live")
-    says.answer = lambda text: THINKS
-    talm(*["run", "--split", "underspecified", "--limit", "1", "--model", "sim/asker", "--human", "model:test/says", "--run-id", "r"])
-    (episode,) = load_run(Path("runs/r")).episodes()
-    assert episode.termination.failed and not episode.questions
-    assert episode.error == "the person's model: test/says gave no answer to question 1 within 256 tokens"
