@@ -155,11 +155,6 @@ class JudgeSampling(OptionsModel):
     temperature: float | None = Field(None, ge=0, le=2)
 
 
-def _check_sampling(value: dict[str, str]) -> dict[str, str]:
-    JudgeSampling(**value)
-    return value
-
-
 def _number_as_text(value: Any) -> Any:
     return str(value) if type(value) is int else value
 
@@ -213,7 +208,10 @@ ModelName = Annotated[str, AfterValidator(_has_provider)]
 ProviderOptions = Annotated[dict[str, str], BeforeValidator(_values_as_text), AfterValidator(_refuse_secrets)]
 """Options of a model's provider; numbers and booleans are taken as text, secrets are refused."""
 _JudgeOptions = Annotated[
-    dict[str, str], BeforeValidator(_values_as_text), AfterValidator(_check_sampling), Field(exclude_if=lambda given: not given)
+    dict[str, str],
+    BeforeValidator(_values_as_text),
+    AfterValidator(lambda given: JudgeSampling(**given) and given),
+    Field(exclude_if=lambda given: not given),
 ]
 """Settings of the judges' model, see `JudgeSampling`; stored only where there are any, as earlier versions have none."""
 _PersonName = Annotated[str, AfterValidator(check_person)]

@@ -103,14 +103,13 @@ class Judge(ABC):
         self.context = context
         self._asked: set[str] = set()
         self._cut_off: set[str] = set()
-        told: tuple[str, ...] = ()
-        sampling: Mapping[str, Any] = {}
+        told: dict[str, Any] = {}
         if "model" in self.needs:
             self.instructions = context.instructions.get(prompt_key(self.name), self.instructions)
-            told, sampling = (self.model.name, self.instructions), context.sampling
-        self.config_digest = judge_digest(self.name, self.rules, *told, **sampling)
+            told = {"model": self.model.name, "instructions": self.instructions, **context.sampling}
+        self.config_digest = judge_digest(self.name, self.rules, **told)
         """Digest of everything that decides the verdicts: equal digests, comparable verdicts."""
-        self._votes = "" if self.asking is None else judge_digest(self.name, self.asking, *told, **sampling)
+        self._votes = "" if self.asking is None else judge_digest(self.name, self.asking, **told)
 
     @abstractmethod
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
@@ -128,8 +127,7 @@ class Judge(ABC):
 
         Args:
             episode: The judged episode.
-            value: Yes or no; None if the judge does not apply, or could not decide: such an episode is not in the n of its measure. If its
-                model was asked, it is asked again when the run is judged again.
+            value: Yes or no; None if the judge does not apply, or could not decide: such an episode is not in the n of its measure.
             explanation: What decided it, in a line.
             label: The label that a classifying judge gave the answer.
             votes: The votes that `value` is the majority of.
@@ -162,10 +160,7 @@ class Judge(ABC):
         return self.context.open_vote(self._votes or self.config_digest, episode, number)
 
     def settings(self, episode: Episode, vote: int = 1, **own: Any) -> GenerationSettings:
-        """Return the settings of a vote: the judge's `own`, with the user's in their place.
-
-        By default, the temperature is 1, the published graders' and the provider's default: at 0 five votes would be one.
-        """
+        """Return the settings of a vote: the judge's `own`, with the user's in their place; else the temperature is 1, as the published graders'."""
         from talm_sim.models.base import GenerationSettings  # not at the top: judges without a model need no message types
 
         return GenerationSettings(**{**own, **self.context.sampling}, seed=derive_seed(episode.id, vote))

@@ -107,8 +107,7 @@ class PlayedPerson:
             turn = await self._shared.model.generate([*self._said, asked], (), settings)
         answer = (turn.text or split_reasoning(turn.raw_text)[0]).strip()
         if not answer:
-            cut = f" within {ANSWER_TOKENS} tokens" if turn.stop == "length" else ""
-            raise ProviderError(f"{self._shared.model.name} gave no answer to question {ask}{cut}")
+            raise ProviderError(f"{self._shared.model.name} gave no answer to question {ask}")
         self._said += [asked, AIMessage(answer)]
         return HumanReply(answer, self._name)
 

@@ -11,13 +11,13 @@ from talm_sim.models.parsing import split_reasoning
 from talm_sim.tasks.acting.person_faults import passing_values, person_values, read_person
 from talm_sim.tasks.acting.standing_in import count_stand_ins
 from talm_sim.tasks.base import RunView
-from talm_sim.tasks.outcomes import NO_ANSWER
+from talm_sim.tasks.outcomes import CRASHED, NO_ANSWER
 from talm_sim.tasks.talm.ask_scores import MARKS, AskScores, ask_scores, asked_in_words, without_babble
 from talm_sim.tasks.talm.blockers import Blockers, BlockerScores, blocker_scores
 from talm_sim.tasks.talm.groups import GROUPS, UNKNOWN, Group
-from talm_sim.tasks.talm.outcomes import Seen, awareness_outcome, decide_outcome, read_outcome
+from talm_sim.tasks.talm.outcomes import GUESSED, Seen, awareness_outcome, decide_outcome, read_outcome
 from talm_sim.tasks.talm.reactions import AFTER_FAULT, behaviour_after_fault, behaviour_when_missing, declined_first
-from talm_sim.types import AwarenessAnswer, AwarenessValue, Episode, Row, Verdict
+from talm_sim.types import AwarenessValue, Episode, Row, Verdict
 
 T = TypeVar("T")
 _RAW_JUDGES = ("llm", "reference", "published")
@@ -76,11 +76,8 @@ class _VerdictTable:
 
     def _first_judge(self, judges: Iterable[str], ids: Sequence[str]) -> str | None:
         """Return the first judge that decided anything, or was asked and could not: no other takes its place."""
-        return next((one for one in judges if self._decided_values(one, ids) or self._was_asked(one, ids)), None)
-
-    def _was_asked(self, judge: str, ids: Iterable[str]) -> bool:
-        said = self._values.get(judge, {})
-        return any(said[one].undecided for one in ids if one in said)
+        said = ((judge, found) for judge in judges for one in ids if (found := self._values.get(judge, {}).get(one)) is not None)
+        return next((judge for judge, one in said if one.value is not None or one.undecided), None)
 
     def _reason(self, ids: Iterable[str]) -> str:
         """Return the first explanation of a judge that decided nothing."""
@@ -187,16 +184,12 @@ class _Seen:
             imported=imported,
             came_to=read_outcome(episode, missing, counted, fault) if known and missing is not None else None,
             silent=end.completed and episode.gave_no_answer,
-            unsaid=not imported and any(map(_is_unsaid, episode.awareness)),
+            unsaid=not imported and "" in (split_reasoning(one.raw)[0].strip() for one in episode.awareness if one.value == "unparsed"),
         )
 
     def without_plain_faults(self) -> _Seen:
         """Return it without what it did after a fault, which a judge that knows the facts says better."""
         return replace(self, done={name: value for name, value in self.done.items() if name not in AFTER_FAULT})
-
-
-def _is_unsaid(answer: AwarenessAnswer) -> bool:
-    return answer.value is AwarenessValue.UNPARSED and not split_reasoning(answer.raw)[0].strip()
 
 
 _Partner = Callable[[_Seen], bool | None]
@@ -272,7 +265,7 @@ def _outcome(one: _Seen, group: Group, passed: bool | None) -> str:
         found = NO_ANSWER if one.unsaid and one.awareness is AwarenessValue.UNPARSED else awareness_outcome(one.awareness, group.aware)
     else:
         found = None if one.came_to is None else decide_outcome(one.came_to, one.group, passed=passed)
-    if one.silent and found is not None and found.kind != "bad":
+    if one.silent and found not in (None, GUESSED, CRASHED):
         found = NO_ANSWER
     return "" if found is None else found.name
 
