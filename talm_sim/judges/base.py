@@ -160,7 +160,7 @@ class Judge(ABC):
         return self.context.open_vote(self._votes or self.config_digest, episode, number)
 
     def settings(self, episode: Episode, vote: int = 1, **own: Any) -> GenerationSettings:
-        """Return the settings of a vote: the judge's `own`, with the user's in their place; else the temperature is 1, as the published graders'."""
+        """Return the settings of a vote: the judge's `own`, with the user's in their place; else at temperature 1, the published one."""
         from talm_sim.models.base import GenerationSettings  # not at the top: judges without a model need no message types
 
         return GenerationSettings(**{**own, **self.context.sampling}, seed=derive_seed(episode.id, vote))
