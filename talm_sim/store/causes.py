@@ -18,7 +18,7 @@ _MOST_UNDECIDED = 0.05
 def find_lost(run: RunView, rows: Sequence[Row]) -> Iterator[str]:
     """Yield why over a quarter of a run's episodes gave no answer, so that its numbers say little; nothing if fewer did."""
     silent = {row.episode for row in rows if row.silent or row.outcome == NO_ANSWER.name}
-    causes = Counter(_why_lost(one) for one in run.episodes() if one.id in silent or _is_withheld(one))
+    causes = Counter(filter(None, (_why_lost(one, silent=one.id in silent) for one in run.episodes())))
     if causes.total() > _SHARE * len(rows) and not run.imported:
         likeliest, number = causes.most_common(1)[0]
         yield f"{causes.total():,} of {len(rows):,} gave no answer: {number:,} {likeliest}"
@@ -30,14 +30,12 @@ def is_lost(run: RunView, rows: Sequence[Row]) -> bool:
     return any(find_lost(run, rows)) or any(len(left) > _MOST_UNDECIDED * asked for left, asked in undecided)
 
 
-def _is_withheld(episode: Episode) -> bool:
-    return episode.termination.failed or episode.termination is Termination.BLOCKED
-
-
-def _why_lost(episode: Episode) -> str:
-    if _is_withheld(episode):
-        what = "failed" if episode.termination.failed else "were blocked by the provider"
-        return f"{what} ({' '.join(episode.error.split())[:120]})"
+def _why_lost(episode: Episode, *, silent: bool) -> str:
+    failed = episode.termination.failed
+    if failed or episode.termination is Termination.BLOCKED:
+        return f"{'failed' if failed else 'were blocked by the provider'} ({' '.join(episode.error.split())[:120]})"
+    if not silent:
+        return ""
     last = episode.model_turns[-1] if episode.gave_no_answer else None
     if last is None:
         return "ended without a text"

@@ -247,5 +247,5 @@ def _labels(verdicts: Iterable[Verdict], ids: set[str]) -> Labels:
     for other in others:
         both = said[judge].keys() & said[other].keys()
         same = sum(said[judge][one] == said[other][one] for one in both)
-        notes.append(f"judge {other} gives the same label to {same:,} of {len(both):,} answers")
+        notes += [f"judge {other} gives the same label to {same:,} of {len(both):,} answers"] if both else []
     return Labels(judge, said[judge], tuple(notes))
