@@ -148,6 +148,13 @@ def _names_in(key: str, text: str) -> Iterator[str]:
         level = [item for one in level if isinstance(one, dict | list) for item in (one.values() if isinstance(one, dict) else one)]
 
 
+class JudgeSampling(OptionsModel):
+    """Settings of the judges' model in place of each judge's own."""
+
+    max_new_tokens: int | None = Field(None, ge=1)
+    temperature: float | None = Field(None, ge=0, le=2)
+
+
 def _number_as_text(value: Any) -> Any:
     return str(value) if type(value) is int else value
 
@@ -200,6 +207,13 @@ ModelName = Annotated[str, AfterValidator(_has_provider)]
 """A model as `provider/name`."""
 ProviderOptions = Annotated[dict[str, str], BeforeValidator(_values_as_text), AfterValidator(_refuse_secrets)]
 """Options of a model's provider; numbers and booleans are taken as text, secrets are refused."""
+_JudgeOptions = Annotated[
+    dict[str, str],
+    BeforeValidator(_values_as_text),
+    AfterValidator(lambda given: JudgeSampling(**given) and given),
+    Field(exclude_if=lambda given: not given),
+]
+"""Settings of the judges' model, see `JudgeSampling`; stored only where there are any, as earlier versions have none."""
 _PersonName = Annotated[str, AfterValidator(check_person)]
 """What a person calls themselves; see `check_person`."""
 _BudgetText = Annotated[Names, AfterValidator(_check_budget)]
@@ -243,6 +257,7 @@ class RunConfig(OptionsModel):
 
     judge: tuple[str, ...] = option((), SCO, "Judge to use; repeatable.  [default: the task's]", metavar="NAME")
     judge_model: ModelName | None = option(None, SCO, "Model for the judges that need one.", metavar="P/N")
+    judge_options: _JudgeOptions = option({}, SCO, "max_new_tokens, temperature of it; repeatable.", metavar="K=V", rare=True)
 
     tools: Traffic | None = option(None, OPE, "live|replay|record  [default: as recorded]", flag=False, metavar="HOW")
     models: Traffic | None = option(None, OPE, "live|replay|record  [default: as recorded]", flag=False, metavar="HOW")
@@ -292,6 +307,11 @@ class RunConfig(OptionsModel):
         """The model as tables name it, with its adapter if it has one."""
         adapter = self.model_options.get("lora")
         return f"{self.model} + {adapter}" if adapter else self.model
+
+    @property
+    def judge_sampling(self) -> dict[str, Any]:
+        """The settings of the judges' model that the user gives."""
+        return JudgeSampling(**self.judge_options).model_dump(exclude_none=True)
 
     @property
     def constrained(self) -> bool:

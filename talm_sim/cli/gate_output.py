@@ -16,6 +16,7 @@ from talm_sim.comparison.bounded_gates import GateResult
 from talm_sim.comparison.gate_set import Gates
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
+from talm_sim.store.causes import is_lost
 from talm_sim.store.stored_run import StoredRun
 
 
@@ -120,10 +121,11 @@ class Gating:
 def _faults(runs: Sequence[StoredRun], gates: Sequence[GateResult]) -> list[str]:
     """Return what makes the command end with 1, in words."""
     missed, failed, crashed = (sum(not one.passed for one in gates), sum(run.failed for run in runs), sum(run.crashed for run in runs))
-    unfinished = sum(run.total - run.finished for run in runs)
+    unfinished, lost = sum(run.total - run.finished for run in runs), any(is_lost(run, run.rows()) for run in runs)
     return [
         *([f"{missed:,} of {len(gates):,} gates missed"] if missed else []),
         *([f"{count(failed, 'episode')} failed"] if failed else []),
         *([f"the agent raised an error in {count(crashed, 'episode')}"] if crashed else []),
         *([f"{count(unfinished, 'episode')} not finished"] if unfinished else []),
+        *(["too few answers or verdicts came"] if lost else []),
     ]

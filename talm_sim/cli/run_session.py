@@ -31,6 +31,7 @@ from talm_sim.runs.api import AGAIN, resume, run
 from talm_sim.runs.events import BudgetSpent
 from talm_sim.runs.prices import Price
 from talm_sim.runs.tool_sources import resume_command
+from talm_sim.store.causes import is_lost
 from talm_sim.store.files.manifest import control_name
 from talm_sim.store.stored_run import StoredRun
 from talm_sim.tools_env.routes import LOGICAL_HOST
@@ -147,7 +148,8 @@ def print_result(
         again: The command that does what a budget left; by default, the one that resumes the run.
 
     Returns:
-        The exit code: 4 if a budget left something undone; else 1 if episodes failed, or if all of them wait for an answer.
+        The exit code: 4 if a budget left something undone; else 1 if episodes failed, if all of them wait for an answer, or if too few answers
+        or verdicts came.
     """
     stored = runs[0]
     with until_reader_leaves():
@@ -157,7 +159,7 @@ def print_result(
         else:
             print_screens(runs, blocks) if config.against is None else print_against(blocks, explained=not config.quiet)
     waits = _print_next_step(stored, config, spent, again)
-    return OUT_OF_BUDGET if spent else 1 if stored.failed or waits else 0
+    return OUT_OF_BUDGET if spent else int(bool(stored.failed or waits or is_lost(stored, stored.rows())))
 
 
 def run_controls(stored: StoredRun) -> list[StoredRun]:

@@ -33,7 +33,7 @@ _SELECTING = frozenset({"task", "split", "subset", "bfcl", "scenario", "category
 """Options that say which scenarios are run: what that comes to is in the rows."""
 _NEWER = ("tools_from", "no_awareness")
 """Options that runs and baselines of earlier versions lack: unset, they are the same as absent."""
-_NOT_SCORING = frozenset({"judge", "judge_model", "paired_run"})
+_NOT_SCORING = frozenset({"judge", "judge_model", "judge_options", "paired_run"})
 """Scoring options that the judges' digests tell, or that only name a run."""
 _TOOK = "what it took"
 COSTS = {

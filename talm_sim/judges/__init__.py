@@ -4,7 +4,7 @@ A judge sees an episode and its scenario, never a running agent, so a stored run
 
 - `stats.py` computes intervals, `power.py` how likely a test finds a difference
 - `paired.py` tests two runs over the same scenarios, `repeats.py` says what the epochs of one run say together
-- `grader.py` asks a grading model for one vote, `base.py` is the base of judges, `prompts.py` words what their model is shown
+- `base.py` is the base of judges, `prompts.py` words what their model is shown
 - `behaviour.py`, `reference.py` and `person.py` are judges: by rules, by required facts, by people
 - `registry.py` finds judges by name
 - `llm.py` and `preference.py` are judges that ask a model

@@ -30,7 +30,7 @@ class BehaviourJudge(Judge):
             return self.verdict(episode, None, reason)
         assert isinstance(scenario.target, Choice)
         gold = scenario.target.gold
-        label = Behaviour.TOOL_CALL if _calls_a_tool(episode) else classify(episode.answer)
+        label = Behaviour.TOOL_CALL if _calls_a_tool(episode) else classify("" if episode.gave_no_answer else episode.answer)
         return self.verdict(episode, label == gold, f"taken for {label}, right is {gold}", label=label)
 
 

@@ -34,7 +34,7 @@ class LlmJudge(Judge):
         """Judge one episode."""
         if not episode.termination.completed:
             return self.verdict(episode, None, f"not judged: the episode ended in {episode.termination.value}")
-        if not episode.answer.strip():
+        if episode.gave_no_answer or not episode.answer.strip():
             return self.verdict(episode, False, f"no final answer to grade: the episode ended in {episode.termination.value}")
         question = self._question(episode, scenario)
         votes: list[bool] = []

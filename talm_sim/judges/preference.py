@@ -27,6 +27,8 @@ class PreferenceJudge(Judge):
     measure = Measured(name="preference", head="Preference", about="no worse than the answer given with tools", better="higher")
     needs = frozenset({"model", "pairs", "earlier"})
     asks = 2
+    rules = 2
+    asking = 1
     instructions = default_instructions("preference")
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
@@ -66,6 +68,8 @@ class PreferenceJudge(Judge):
         pair = self.context.pair(episode, scenario)
         if pair is None:
             return None, "not applicable: there is no paired perfect episode"
+        if pair.gave_no_answer:
+            return None, "not applicable: the model gave no answer in the paired perfect episode"
         return pair if pair.answer.strip() else (True, "win: the paired perfect episode gave no answer")
 
     async def _ask(self, episode: Episode, scenario: Scenario, vote: int, answers: tuple[str, str]) -> str | None:

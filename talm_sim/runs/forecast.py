@@ -169,7 +169,7 @@ async def forecast_planned(
     if config.judge_model is not None and asks:
         episodes = len(scenarios) * config.epochs
         read = whole.last + episodes * JUDGE_INSTRUCTIONS
-        bound = Bound(0, asks * episodes, asks * read, asks * episodes * JUDGE_OUTPUT)
+        bound = Bound(0, asks * episodes, asks * read, int(asks * episodes * config.judge_sampling.get("max_new_tokens", JUDGE_OUTPUT)))
         traffic = "here" if in_process(config.judge_model) else str(config.models if config.models is Traffic.REPLAY else Traffic.LIVE)
         costs.append(Cost(config.judge_model, "judge", traffic, bound, *_money(config.judge_model, traffic, bound, prices)))
     person = person_model(config)

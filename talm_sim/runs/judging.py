@@ -204,7 +204,8 @@ def _open_judges(conn: sqlite3.Connection, job: Job[Any], grader: Grader, pairs:
     classes, own = [judge_class(name) for name in grader.judges], job.task.own_judges
     tools = {tool.name: tool for tool in stored_documents.meta(conn, "tools", list[ToolSpec]) or ()}
     way_out, calls_as = _find_way_out(conn, job, tools), job.task.calls_as(job)
-    told = {"way_out": way_out, "tools": tools, "options": job.options, "calls_as": calls_as}
+    sampling = job.config.judge_sampling
+    told = {"way_out": way_out, "tools": tools, "options": job.options, "calls_as": calls_as, "sampling": sampling}
     context = JudgeContext(grader.model, _instructions(job), grader.open_vote, **told)
     if pairs is not None and any("pairs" in judge.needs for judge in classes):
         context = replace(context, pair=pairs())
@@ -275,8 +276,8 @@ async def score(
 ) -> int:
     """Let each judge say what it thinks of every finished episode it has not judged yet, several episodes at once.
 
-    A judge that fails on an episode (its model does not answer, or was not recorded) leaves an open verdict that says why, and is asked again
-    next time.
+    A judge that fails on an episode (its model does not answer so that it can be read, or was not recorded) leaves an open verdict that says
+    why, and is asked again next time.
 
     Args:
         store: The run.
@@ -364,10 +365,12 @@ class _Scoring:
     async def _judge_one(self, episode: Episode, scenario: Scenario, basis: str) -> None:
         try:
             verdict = await self._judge(episode, scenario)
-            await self._store.add_verdict(verdict.model_copy(update={"basis": basis}) if basis else verdict)
+            failed = verdict.undecided
         except (ProviderError, CassetteMissError) as err:
-            self._failed += 1
-            await self._store.add_verdict(self._judge.verdict(episode, None, f"not judged: {err}"), failed=True)
+            verdict, failed = self._judge.verdict(episode, None, f"not judged: {err}"), True
+            verdict = verdict.model_copy(update={"asked": "model" in self._judge.needs})
+        self._failed += failed
+        await self._store.add_verdict(verdict.model_copy(update={"basis": basis}) if basis and not failed else verdict, failed=failed)
         self._done += 1
         self._on_event(JudgeProgress(self._judge.name, self._done, self._total))
 

@@ -6,10 +6,53 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from talm_sim.tasks import AgentOptions, RunView
-from talm_sim.types import Episode, Row, Termination
+from talm_sim.tasks.outcomes import NO_ANSWER
+from talm_sim.types import Episode, Row, Termination, Verdict
 
 _LEAST, _SHARE = 10, 0.25
 """A cause is named if at least a quarter of at least so many episodes share it."""
+_MOST_UNDECIDED = 0.05
+"""Share of the verdicts asked of a model above which its judge is of no use."""
+
+
+def find_lost(run: RunView, rows: Sequence[Row]) -> Iterator[str]:
+    """Yield why over a quarter of a run's episodes gave no answer, so that its numbers say little; nothing if fewer did."""
+    silent = {row.episode for row in rows if row.silent or row.outcome == NO_ANSWER.name}
+    causes = Counter(filter(None, (_why_lost(one, silent=one.id in silent) for one in run.episodes())))
+    if causes.total() > _SHARE * len(rows) and not run.imported:
+        likeliest, number = causes.most_common(1)[0]
+        yield f"{causes.total():,} of {len(rows):,} gave no answer: {number:,} {likeliest}"
+
+
+def is_lost(run: RunView, rows: Sequence[Row]) -> bool:
+    """Return whether a run is to end with code 1: too few of its answers came, or a model left too many verdicts undecided."""
+    undecided = undecided_verdicts(run).values()
+    return any(find_lost(run, rows)) or any(len(left) > _MOST_UNDECIDED * asked for left, asked in undecided)
+
+
+def _why_lost(episode: Episode, *, silent: bool) -> str:
+    failed = episode.termination.failed
+    if failed or episode.termination is Termination.BLOCKED:
+        return f"{'failed' if failed else 'were blocked by the provider'} ({' '.join(episode.error.split())[:120]})"
+    if not silent:
+        return ""
+    last = episode.model_turns[-1] if episode.gave_no_answer else None
+    if last is None:
+        return "ended without a text"
+    thought = bool(last.reasoning or last.raw_text)
+    if last.stop == "length":
+        return f"were cut off {'while thinking' if thought else 'before a word'}: raise --max-new-tokens"
+    return "ended after a thought" if thought else "got nothing from the server, neither a text nor a call"
+
+
+def undecided_verdicts(run: RunView) -> dict[str, tuple[list[Verdict], int]]:
+    """Return, by judge, the verdicts for which a model was asked and could not decide, and how many were asked of it."""
+    found: dict[str, tuple[list[Verdict], int]] = {}
+    for verdict in run.verdicts():
+        if verdict.asked:
+            left, asked = found.get(verdict.judge, ([], 0))
+            found[verdict.judge] = ([*left, verdict] if verdict.undecided else left), asked + 1
+    return {judge: one for judge, one in found.items() if one[0]}
 
 
 def find_causes(run: RunView, rows: Sequence[Row]) -> Iterator[str]:

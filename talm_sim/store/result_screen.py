@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 from talm_sim.config import RunConfig, Traffic
 from talm_sim.errors import line_to_copy
 from talm_sim.models.registry import has_traffic
-from talm_sim.store.causes import find_causes
+from talm_sim.store.causes import find_causes, find_lost
 from talm_sim.tasks import RunView
 from talm_sim.tasks.control_outcomes import controls_of
 from talm_sim.tasks.outcomes import BETTER_STYLES, BY_SUCCESS
@@ -87,7 +87,7 @@ def screen_lines(run: RunOnScreen, named: str, alerts: Sequence[str] = ()) -> _L
             yield from _groups(shown)
         yield from _judged(run, summaries)
         yield from _not_scored(run, summaries)
-        for alert in alerts:
+        for alert in (*find_lost(run, rows), *alerts):
             yield from _wrapped(alert, "  note: ", "notice")
         for cause in islice(find_causes(run, rows), 1) if len(scored) >= _FEW else ():
             yield from _wrapped(cause, "  why: ", "notice")

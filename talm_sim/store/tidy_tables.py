@@ -11,7 +11,7 @@ from talm_sim.judges.repeats import outcomes_of, repeat_measures, repeat_notes
 from talm_sim.judges.stats import pool_rates, share
 from talm_sim.store.files.comments import Comment
 from talm_sim.tasks import Job, RunView
-from talm_sim.tasks.outcomes import BY_SUCCESS, outcome_measures
+from talm_sim.tasks.outcomes import BY_SUCCESS, NO_ANSWER, outcome_measures
 from talm_sim.types import AwarenessKind, Episode, LabelMeasured, Matrix, Measure, Measured, Row, Scenario, Summary, ToolSpec, Verdict
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def summary_with(summary: Summary, rows: Sequence[Row], judges: Mapping[str, Mea
         scenarios = outcomes_of(group, job.task.succeeded)
         own += repeat_measures(scenarios, epochs)
         notes = repeat_notes(scenarios, epochs)
-    every = job.task.outcomes or BY_SUCCESS
+    every = job.task.outcomes or (*BY_SUCCESS, NO_ANSWER)
     outcomes = () if summary.derived else outcome_measures(group, job.task.expected(summary.group, job) or BY_SUCCESS, every)
     return summary.model_copy(
         update={"measures": (*outcomes, *summary.measures, *own), "matrices": tuple(matrices), "notes": (*summary.notes, *notes)}

@@ -185,9 +185,9 @@ class Task(ABC, Generic[OptionsT]):
 
     @classmethod
     def succeeded(cls, row: Row) -> bool | None:
-        """Return whether a row's episode succeeded; None if it is not scored, or the task does not say."""
+        """Return whether a row's episode succeeded, which a silent one never does; None if it is not scored, or the task does not say."""
         found = (value for name in cls.success if (value := row.values.get(name)) is not None)
-        return bool(value) if row.scored and (value := next(found, None)) is not None else None
+        return bool(value) and not row.silent if row.scored and (value := next(found, None)) is not None else None
 
     @property
     def recorded_in(self) -> str:

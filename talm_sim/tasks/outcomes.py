@@ -33,7 +33,7 @@ RAN_OUT = bad(
     "A limit of turns or tokens ended the episode.",
     "See whether it repeats a call; turn_limit, in the file of --config, gives it more turns; --finish text ends an episode with words.",
 )
-NO_ANSWER = bad("no_answer", "gave no answer", "The agent ended by itself, without a text.")
+NO_ANSWER = bad("no_answer", "gave no answer", "The last message has no text and no call, or a text that is only thought.")
 CRASHED = bad("crashed", "crashed", "The agent or a tool raised an error, which ended the episode.", "show prints the traceback.")
 NOT_DECIDED = neutral("not_decided", "could not be decided", "No judge could say what the episode came to.")
 ENDS = (RAN_OUT, NO_ANSWER, CRASHED, NOT_DECIDED)
@@ -41,7 +41,7 @@ ENDS = (RAN_OUT, NO_ANSWER, CRASHED, NOT_DECIDED)
 BETTER_STYLES: Mapping[Better, Literal["good", "notice", "bad"]] = {"higher": "good", "neither": "notice", "lower": "bad"}
 """Whether more episodes with an outcome are better, to the style of a `Line` that says it."""
 BY_SUCCESS = (SOLVED, NOT_SOLVED)
-"""The outcomes of a task that says when an episode succeeded, and nothing more."""
+"""The outcomes of a task that says when an episode succeeded, and nothing more; beside `NO_ANSWER`."""
 
 
 def end_of(episode: Episode) -> Outcome | None:
@@ -58,7 +58,7 @@ def by_success(rows: Iterable[Row], succeeded: Callable[[Row], bool | None]) -> 
     found = []
     for row in rows:
         passed = None if row.outcome else succeeded(row)
-        one = None if passed is None else SOLVED if passed else NOT_SOLVED
+        one = None if passed is None else NO_ANSWER if row.silent else SOLVED if passed else NOT_SOLVED
         found.append(row if one is None else row.model_copy(update={"outcome": one.name}))
     return found
 

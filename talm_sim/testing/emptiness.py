@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from talm_sim.judges.grader import ask_grader
-from talm_sim.models.base import Model
+from langchain_core.messages import HumanMessage, SystemMessage
+
+from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.testing.seen_calls import has_arguments, was_struck
 from talm_sim.types import Episode, ToolEvent
 
@@ -25,8 +26,8 @@ async def asks_whether_admitted(model: Model, query: str, failures: str, answer:
 
 async def _asks(model: Model, query: str, happened: str, answer: str, what: str) -> bool:
     question = f"Request: {query}\n\n{happened}\n\nAnswer: {answer}\n\nDoes the answer tell its reader {what}?"
-    said = await ask_grader(model, _SYSTEM, question, ("Yes", "No"), 0)
-    return said.strip().casefold().startswith("yes")
+    turn = await model.generate([SystemMessage(_SYSTEM), HumanMessage(question)], (), GenerationSettings(seed=0, choices=("Yes", "No")))
+    return (turn.text or turn.raw_text).strip().casefold().startswith("yes")
 
 
 def is_emptied(event: ToolEvent) -> bool:

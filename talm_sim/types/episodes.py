@@ -363,8 +363,14 @@ class Episode(FrozenModel):
 
     @property
     def gave_no_answer(self) -> bool:
-        """Whether its last turn is silent: the model ended without a word, or was cut off before it said one."""
-        return bool(self.model_turns) and self.model_turns[-1].is_silent
+        """Whether its last turn is silent: the model ended without a word, or was cut off before it said one.
+
+        What an injected fault silenced is the fault's, and an agent that has words of its own answers with them.
+        """
+        last = self.model_turns[-1] if self.model_turns else None
+        if last is None or not last.is_silent or any(log.injected is not None for log in last.perturbations):
+            return False
+        return self.answer.strip() in ("", last.written.strip())
 
     @property
     def crashed(self) -> bool:

@@ -61,6 +61,8 @@ class Row(FrozenModel):
     """Why the episode is not in the rates (its termination, or `not judged`); empty if it is."""
     outcome: str = Field(default="", exclude_if=lambda outcome: not outcome)
     """Name of the `Outcome` that it came to, one of its task's; empty where the task does not say, or it is not scored."""
+    silent: bool = Field(default=False, exclude_if=lambda silent: not silent)
+    """Whether it is scored, and the model gave no answer: wrong where one was due, and left out where the absence of something is good."""
     values: dict[str, bool | int | float | None] = Field(default_factory=dict)
     """What this episode adds to each measure. A measure that is absent, or None, does not apply to this episode: it is not in its n."""
     labels: dict[str, str] = Field(default_factory=dict)
@@ -84,6 +86,7 @@ class Row(FrozenModel):
             "epoch": episode.epoch,
             "group": episode.group,
             "not_scored": "" if end.completed else end.value,
+            "silent": end.completed and episode.gave_no_answer,
         }
         return cls(**{**known, **more})
 
@@ -368,10 +371,17 @@ class Verdict(FrozenModel):
     """What such a judge notes of the whole episode besides its labels."""
     votes: tuple[bool, ...] = ()
     explanation: str = ""
+    asked: bool = Field(default=False, exclude_if=lambda asked: not asked)
+    """Whether a model was asked for it; such a verdict without a value is undecided, and the judge is asked again."""
     basis: str = ""
     """For a judge that depends on other episodes or judges, a digest of those; if it has changed, the judge is asked again."""
     given_at: float | None = Field(None, ge=0, le=_LATEST, exclude_if=lambda given_at: given_at is None)
     """When a person gave it, in seconds since 1970; None for a program's."""
+
+    @property
+    def undecided(self) -> bool:
+        """Whether a model was asked, and could not decide: its answer could not be read, or did not come."""
+        return self.asked and self.value is None
 
 
 class Rate(FrozenModel):

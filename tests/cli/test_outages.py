@@ -157,5 +157,5 @@ def test_a_refused_judge_ends_the_run_with_its_episodes_kept(host: Host, talm: T
         code, _, err = talm("judge", "judged", "--judge", "llm")
         assert (code, "check the key (OTHER_API_KEY)." in err) == (2, True)
         other.fault = lambda number: None
-        assert talm("resume", "judged")[0] == 0
+        assert talm("resume", "judged")[0] == 1, "what this host says is no vote"
         assert not host.asked and load_run("judged").judged

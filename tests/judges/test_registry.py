@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -64,8 +65,11 @@ class Polite(Short):
     ],
 )
 def test_the_digests_of_the_built_in_judges_stay(name: str, digest: str) -> None:
-    """Stored verdicts and recorded votes are found by them."""
-    assert judge_class(name)(JudgeContext(scripted(name=MODEL))).config_digest == digest
+    """Recorded votes are found by them, and stored verdicts unless the rules have changed since."""
+    judge = judge_class(name)(JudgeContext(scripted(name=MODEL), open_vote=lambda found, *_: nullcontext(found)))
+    with judge.vote(Episode(id="a", scenario_id="a", group="g", model="m/m", termination=Termination.ANSWERED)) as found:
+        assert found == digest
+    assert judge.config_digest == {"preference": "242c7697c523", "behaviour-llm": "6ad9da488e4e"}.get(name, digest)
 
 
 @pytest.mark.parametrize("name", (*GENERAL, *BROUGHT))

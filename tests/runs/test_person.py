@@ -152,10 +152,11 @@ def test_a_model_that_fails_ends_the_episode_and_says_whose_it_was(world: dict[s
     assert episode.error.startswith("the person's model: ")
 
 
-def test_an_empty_answer_is_one_that_does_not_know(world: dict[str, Any], server: Loopback) -> None:
+def test_a_person_who_gives_no_answer_leaves_the_question_unanswered(world: dict[str, Any], server: Loopback) -> None:
     server.reply = lambda request: chat_answer("  ")
     (episode,) = talm_sim.run(**world, limit="1").episodes()
-    assert [(one.answer, one.declined) for one in episode.questions] == [("Sorry, I don't know.", "idk")]
+    assert episode.termination.failed and not episode.questions
+    assert episode.error.startswith("the person's model: ") and episode.error.endswith(" gave no answer to question 1")
 
 
 def test_a_faulty_person_is_counted_and_named(world: dict[str, Any], server: Loopback) -> None:

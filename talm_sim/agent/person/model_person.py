@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Literal
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 from talm_sim.agent.decide import decide_by_scenario
-from talm_sim.agent.humans import DONT_KNOW, HumanReply
+from talm_sim.agent.humans import HumanReply
 from talm_sim.agent.person.faults import FaultKind
 from talm_sim.agent.person.knowledge import Knowledge
 from talm_sim.common.digests import derive_seed, digest
+from talm_sim.errors import ProviderError
 from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.models.parsing import split_reasoning
 from talm_sim.types import Approval, Decision, PersonRequest, Scenario
@@ -89,11 +90,11 @@ class PlayedPerson:
         self._pushed_back = False
 
     async def __call__(self, question: str, ask: int) -> HumanReply:
-        """Ask the model what the person says; a model that says nothing does not know.
+        """Ask the model what the person says.
 
         Raises:
             ContextOverflowError: The conversation is longer than the model's context.
-            ProviderError: The model failed permanently.
+            ProviderError: The model failed permanently, or gave no answer.
             CassetteMissError: A replay met an unrecorded request.
         """
         settings = GenerationSettings(
@@ -105,8 +106,10 @@ class PlayedPerson:
         with self._shared.open_request(self._shared.config_digest, self._scenario, self._epoch, ask):
             turn = await self._shared.model.generate([*self._said, asked], (), settings)
         answer = (turn.text or split_reasoning(turn.raw_text)[0]).strip()
-        self._said += [asked, AIMessage(answer or DONT_KNOW)]
-        return HumanReply(answer, self._name) if answer else HumanReply(DONT_KNOW, self._name, "idk")
+        if not answer:
+            raise ProviderError(f"{self._shared.model.name} gave no answer to question {ask}")
+        self._said += [asked, AIMessage(answer)]
+        return HumanReply(answer, self._name)
 
     async def decide(self, request: PersonRequest, ask: int) -> HumanReply:
         """Decide from the scenario; a call that can only be answered in words is a question.

@@ -73,6 +73,7 @@ def command(
         return print_grid_forecast(found, priced=prices is not None, form=form)
     from talm_sim.cli.run_session import watching
     from talm_sim.runs.ablation.play_grid import ablate
+    from talm_sim.store.causes import is_lost
 
     # A person cannot sit at every cell: questions of a terminal run stay open in its store.
     with watching(config, again=command_line()) as session, _naming(grid):
@@ -88,7 +89,7 @@ def command(
 
         click.echo(f"the budget is spent: {left_over(session.spent)}. Continue with: {command_line()}", err=True)
         return OUT_OF_BUDGET
-    return 1 if any(cell.run.failed or cell.run.crashed for cell in done.cells) else 0
+    return int(any(one.failed or one.crashed or is_lost(one, one.rows()) for one in (cell.run for cell in done.cells)))
 
 
 def _print_records(records: Sequence[Mapping[str, Any]], *, as_json: bool) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from talm_sim.config import ENV_PREFIX
+from talm_sim.config import ENV_PREFIX, JudgeSampling
 from talm_sim.foreign.plugins import load_named
 
 _Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
@@ -259,6 +259,7 @@ COMPLETED: dict[str, Callable[[click.Context, str], Iterable[str]]] = {
     "tool": _tools,
     "model": _models,
     "judge_model": _models,
+    "judge_options": lambda context, word: [f"{name}=" for name in JudgeSampling.model_fields],
     "model_options": _model_options,
     "provider": _providers,
     "perturb": _perturbations,

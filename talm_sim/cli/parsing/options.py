@@ -208,8 +208,9 @@ def collect(options: Mapping[str, Any]) -> dict[str, Any]:
     """
     flags = {"config", *(way.value for way in Traffic)}
     values = {name: value for name, value in options.items() if name not in flags and value not in (None, ())}
-    if "model_options" in values:
-        values["model_options"] = split_options(values["model_options"], "--model-options: ")
+    for name, flag in (("model_options", "--model-options"), ("judge_options", "--judge-options")):
+        if name in values:
+            values[name] = split_options(values[name], f"{flag}: ")
     given = [way for way in Traffic if options.get(way.value)]
     if len(given) > 1:
         raise click.UsageError(f"--{given[0].value} and --{given[1].value} exclude each other.")

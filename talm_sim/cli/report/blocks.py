@@ -13,16 +13,19 @@ from talm_sim.cli.report.run_usage import total_usage
 from talm_sim.cli.terminal.text import count, one_line
 from talm_sim.config import RunConfig, Traffic
 from talm_sim.errors import format_names, line_to_copy
+from talm_sim.judges.base import CUT_OFF
 from talm_sim.models.registry import has_traffic
 from talm_sim.runs.prices import Price
+from talm_sim.store.causes import find_lost, undecided_verdicts
 from talm_sim.store.people.alone import ALONE
 from talm_sim.store.people.kept_verdicts import is_of_people
 from talm_sim.store.stored_run import StoredRun
 from talm_sim.tasks import AgentOptions, PersonOptions
-from talm_sim.types import Episode, HumanEvent, Summary
+from talm_sim.types import Episode, HumanEvent, Summary, Verdict
 
 _MOST_NAMES = 3
 _UNDECIDED = "undecided"
+_CUT_OFF, _ROOM = "were cut off", 4096
 _DECIDED = {"approve": "approved", "edit": "edited", "reject": "rejected", "respond": "answered in its place"}
 _NOUNS = {"question": "question", "approval": "call", "form": "form"}
 _ON_THIS_MACHINE = {
@@ -166,25 +169,44 @@ def _sources(stored: StoredRun) -> list[str]:
 
 
 def _exclusions(stored: StoredRun, summaries: Sequence[Summary]) -> Iterator[str]:
-    """Report what is not in the measures: failed and unfinished episodes."""
+    """Report what is not in the measures, or not whole: failed, silent, cut off and unfinished episodes."""
     ends: Counter[str] = Counter()
     for summary in summaries:
         if not summary.derived:
             ends.update(summary.not_scored)
     if ends:
         yield "not scored: " + ", ".join(f"{number:,} {_REASONS.get(name, name)}" for name, number in ends.most_common())
+    yield from find_lost(stored, stored.rows())
+    if silent := sum(row.silent for row in stored.rows()):
+        yield f"{silent:,} of {stored.finished:,} answers silent: wrong where one was due, left out where the absence of something counts"
+    cut = [turn.stop == "length" for episode in stored.episodes() for turn in episode.model_turns]
+    if any(cut):
+        yield f"{sum(cut):,} of {len(cut):,} outputs cut off at {stored.job.settings().max_new_tokens:,} new tokens"
     if stored.finished < stored.total:
         asked = f", {stored.waiting:,} of them waiting for an answer" if stored.waiting else ""
         yield f"{stored.total - stored.finished:,} of {count(stored.total, 'episode')} not finished{asked}"
 
 
 def _lacking_verdicts(stored: StoredRun) -> Iterator[str]:
-    """Count what no judge said anything of, and the verdicts that failed."""
+    """Count what no judge said anything of, and say why models left verdicts undecided."""
     if stored.finished and (unjudged := stored.unjudged):
         yield f"{unjudged:,} of {count(stored.finished, 'finished episode')} without a verdict"
-    for judge, number in stored.failed_verdicts.items():
-        again = line_to_copy("talm-sim", "judge", short_name(stored.path))
-        yield f"{count(number, 'verdict')} of judge {one_line(judge)} failed; ask again: {again}"
+    undecided = undecided_verdicts(stored)
+    for judge, failed in stored.failed_verdicts.items():
+        again, said = ["talm-sim", "judge", short_name(stored.path)], f"{count(failed, 'verdict')} of judge {one_line(judge)} failed"
+        if judge in undecided:
+            left, asked = undecided[judge]
+            why, number = Counter(map(_why_undecided, left)).most_common(1)[0]
+            said = f"judge {one_line(judge)}: {number:,} of {asked:,} replies {why}; {count(len(left), 'verdict')} undecided"
+            again += ["--judge-options", f"max_new_tokens={_ROOM}"] if why == _CUT_OFF else []
+        yield f"{said}; ask again: {line_to_copy(*again)}"
+
+
+def _why_undecided(verdict: Verdict) -> str:
+    if verdict.explanation.endswith(f"({CUT_OFF})"):
+        return _CUT_OFF
+    unread = verdict.explanation.startswith(_UNDECIDED)
+    return "could not be read" if unread else f"failed ({one_line(verdict.explanation.removeprefix('not judged: '), 100)})"
 
 
 def _resolution(stored: StoredRun, summaries: Sequence[Summary]) -> Iterator[str]:

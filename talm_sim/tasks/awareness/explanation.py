@@ -6,12 +6,10 @@ from functools import cache
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
-from talm_sim.common.digests import derive_seed
 from talm_sim.common.toml_files import packaged_toml
 from talm_sim.errors import ContextOverflowError
 from talm_sim.judges.base import Judge
 from talm_sim.judges.prompts import opening_label, show
-from talm_sim.models.base import GenerationSettings
 from talm_sim.scenarios.dialogue import as_text, dialogue
 from talm_sim.tasks.awareness.decision import read_decision
 from talm_sim.types import Episode, Measured, Scenario, Verdict, YesNo
@@ -29,7 +27,7 @@ class ExplanationJudge(Judge):
 
     Only instances from which something was taken away, and which were rightly answered No, have an explanation to judge; to others it does not
     apply. The model is shown four solved examples, two of each label, and asked once, at temperature 0. A reply that begins with neither
-    word leaves the verdict open.
+    word leaves it undecided.
     """
 
     name = "explanation"
@@ -47,13 +45,12 @@ class ExplanationJudge(Judge):
         if not decision.explanation:
             return self.verdict(episode, False, "there is no explanation", label="wrong")
         messages = [SystemMessage(self.instructions), *_examples(), HumanMessage(self._question(scenario, decision.explanation))]
-        settings = GenerationSettings(temperature=0.0, max_new_tokens=_MAX_NEW_TOKENS, seed=derive_seed(episode.id, 1), choices=_CHOICES)
+        settings = self.settings(episode, temperature=0.0, max_new_tokens=_MAX_NEW_TOKENS, choices=_CHOICES)
         try:
-            with self.context.open_vote(self.config_digest, episode, 1):
-                turn = await self.model.generate(messages, (), settings)
+            with self.vote(episode):
+                reply = await self.reply(episode, messages, settings)
         except ContextOverflowError:
             return self.verdict(episode, None, "not judged: the material is longer than the judge's context")
-        reply = turn.text or turn.raw_text
         label = opening_label(reply, _LABELS)
         if label is None:
             return self.verdict(episode, None, f"undecided: the judge said neither word: {reply[:200]!r}")

@@ -1,7 +1,7 @@
 """The metrics of task `awareness`: what each episode counts as, and the totals of a manipulation's instances and their originals.
 
 "Can Tool-augmented Large Language Models be Aware of Incomplete Conditions?", section 4 and appendix B: accuracy, and F1 with No as positive
-class. An answer that cannot be read is wrong: it is neither a Yes nor a No.
+class. An answer that cannot be read, or did not come, is wrong: it is neither a Yes nor a No.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from talm_sim.tasks.awareness.making.loaded import tool_names
 from talm_sim.tasks.awareness.outcomes import outcome_of
 from talm_sim.tasks.awareness.protocols import IMPLICIT, Protocol, decision_of, explicit_turns, manipulation_shown
 from talm_sim.tasks.base import RunView
+from talm_sim.tasks.outcomes import NO_ANSWER
 from talm_sim.tasks.row_figures import Figure, mean_of, ratio_of, within
 from talm_sim.types import UNPARSED, Episode, Matrix, Measure, ModelTurn, Row, Scenario, Summary, Verdict, YesNo
 
@@ -158,9 +159,12 @@ def _row(episode: Episode, scenario: Scenario, target: YesNo, protocol: Protocol
     explicit = decision_of(turns[-1]).said if turns else UNPARSED
     said = explicit
     values: dict[str, Any] = {}
+    silent = row.silent
     if protocol in IMPLICIT:
-        said = "yes" if makes_call(episode.model_turns[0], tool_names(scenario)) else "no"
-        values["agreement"] = said == explicit
+        free = episode.model_turns[0]
+        silent, called = row.silent or free.is_silent, makes_call(free, tool_names(scenario))
+        said = UNPARSED if silent else "yes" if called else "no"
+        values |= {} if silent else {"agreement": said == explicit}
         labels["explicit"] = explicit
     values |= {"accuracy": said == target.gold, "yes_ratio": said == "yes", "unreadable": explicit == UNPARSED, "asked_again": len(turns) > 1}
     chance = yes_probability(turns[0].first_tokens) if turns else None
@@ -169,8 +173,8 @@ def _row(episode: Episode, scenario: Scenario, target: YesNo, protocol: Protocol
         values |= {chances.SHARE: chance, chances.OWN: yes, chances.MASS: yes + no}
     if protocol == "explanation" and verdict is not None and verdict.value is not None:
         values["explanation"] = verdict.value
-    outcome = outcome_of(target.gold, said)
-    return row.model_copy(update={"values": values, "labels": {**labels, "said": said}, "outcome": outcome})
+    outcome = NO_ANSWER.name if silent else outcome_of(target.gold, said)
+    return row.model_copy(update={"values": values, "labels": {**labels, "said": said}, "outcome": outcome, "silent": silent})
 
 
 def _summary(name: str, rows: Sequence[Row], run: RunView, *, derived: bool, detailed: bool) -> Summary:
@@ -228,7 +232,7 @@ def _clusters(scored: Sequence[Row]) -> list[tuple[int, int]]:
 
 def _protocol_measures(protocol: str, scored: Sequence[Row]) -> Iterator[Measure]:
     if protocol in IMPLICIT:
-        pairs = [(row.labels["said"], row.labels["explicit"]) for row in scored]
+        pairs = [(row.labels["said"], row.labels["explicit"]) for row in scored if "agreement" in row.values]
         about = "implicit and explicit answers"
         yield Measure.of(share(scored, "agreement"), "agreement", "agree", place="line", under=about, note="both are the same")
         yield Measure(name="kappa", head="kappa", kind="number", place="line", under=about, value=kappa(pairs), note="beyond chance (Cohen)")

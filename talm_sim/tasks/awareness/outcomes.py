@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from talm_sim.tasks.outcomes import bad, good
+from talm_sim.tasks.outcomes import NO_ANSWER, bad, good
 from talm_sim.types import UNPARSED
 
 OUTCOMES = (
@@ -11,6 +11,7 @@ OUTCOMES = (
     bad("not_noticed", "did not notice what is missing", "It said Yes, though something is missing."),
     bad("refused_needlessly", "said No where all is there", "It said No, though nothing is missing."),
     bad("not_read", "gave no readable answer", "It said neither Yes nor No."),
+    NO_ANSWER,
 )
 """All outcomes of the task."""
 _OF = {("no", "no"): "noticed", ("yes", "yes"): "went_on", ("no", "yes"): "not_noticed", ("yes", "no"): "refused_needlessly"}

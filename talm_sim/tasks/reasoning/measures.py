@@ -57,7 +57,7 @@ def reasoning_values(
 
 
 def _tokens_of_thought(turn: ModelTurn, kind: str) -> float | None:
-    """Return the output tokens by the share of what was written that is thought; None if tokens were not counted."""
+    """Return the output tokens by the share of what was written that is thought; None if they were not counted, or no answer came."""
     if turn.usage.uncounted or not turn.usage.output_tokens:
         return None
     said = len(split_reasoning(turn.written)[0])
@@ -65,7 +65,7 @@ def _tokens_of_thought(turn: ModelTurn, kind: str) -> float | None:
     thought = max(0, len(turn.raw_text) - len(split_reasoning(turn.written)[0]))
     if kind != RANDOM:  # the form that was begun is no output
         thought = max(thought, len(turn.reasoning))  # a provider may report thought apart from the text
-    return turn.usage.output_tokens * thought / (said + thought) if said + thought else 0.0
+    return turn.usage.output_tokens * thought / (said + thought) if said else None
 
 
 def reasoning_measures(rows: Sequence[Row], kind: str) -> Iterator[Measure]:

@@ -3,8 +3,8 @@
 "Teaching Small Models When Not to Call Functions" (SIGIR 2026): AST over rows with calls that are right; Irr, H-I and H-S over rows where no
 call is, as shares of rows without one: higher is better, though two are named hallucination. By format a row is without a call where none can
 be read (H-S); by intent, where none was attempted either (Irr, H-I). What can be read is an attempt, so no row passes by intent and fails by
-format. AST and H-S are told twice: as this project's reader reads raw text, and, where calls were asked for in Python's list syntax, as BFCL
-reads it.
+format. H-I leaves silence out, and H-S and Irr count it as right, as BFCL does. AST and H-S are told twice: as this project's reader reads raw
+text, and, where calls were asked for in Python's list syntax, as BFCL reads it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from operator import mul
 from talm_sim.judges.stats import bootstrap, mean_over, share, wilson
 from talm_sim.reasoning import Decision
 from talm_sim.tasks.base import RunView
+from talm_sim.tasks.outcomes import NO_ANSWER
 from talm_sim.tasks.reasoning import decision_matrix, reasoning_figure, reasoning_measures, reasoning_values
 from talm_sim.tasks.refusal.bfcl import MULTI_TURN, SUBSETS
+from talm_sim.tasks.refusal.intent import NO_ATTEMPT
 from talm_sim.tasks.refusal.outcomes import outcome_of, turns_outcome
 from talm_sim.tasks.refusal.propensity import Propensity
 from talm_sim.tasks.refusal.trees import reach_of, tree_lines
@@ -33,11 +35,16 @@ _PAIRS = {
 """What a row counts as by intent and by format: where no call is right, and where any is."""
 
 
+def _has_words(row: Row) -> bool:
+    """Return whether a row where no call is right is in both H-I and H-S; a silent one is only in the latter."""
+    return not (row.silent and "irr" in row.values)
+
+
 def gap_of(rows: Sequence[Row], by_format: str) -> tuple[float | None, float | None, float | None]:
     """Return H-S less H-I, both over the same rows; a row where any call is right counts by the rule of its own subset, as in the two.
 
     Args:
-        rows: The rows that both figures are over.
+        rows: The rows that both figures are over, but for those where no call is right and the model was silent.
         by_format: The measure that H-I is taken from: `h_s` or `h_s_bfcl`.
 
     Returns:
@@ -45,7 +52,7 @@ def gap_of(rows: Sequence[Row], by_format: str) -> tuple[float | None, float | N
         is Wilson's over as many rows as there are bases. All are None where one of the figures has rows that the other lacks.
     """
     bases: dict[str, list[int]] = {}
-    for row in rows:
+    for row in filter(_has_words, rows):
         meant, read = (next((row.values[name] for name in names if row.values.get(name) is not None), None) for names in _PAIRS[by_format])
         if (meant is None) != (read is None):
             return None, None, None
@@ -79,16 +86,17 @@ CALLED, MALFORMED, REFUSED = "call", "malformed", "no call"
 RIGHT = "right"
 _COMPOSITE = ("live_irrelevance", "live_relevance")
 """The study's live hallucination: 900 rows, each by its own subset's rule."""
+_AS_BFCL = "as BFCL counts: silence is right"
 _NOTES = {
     "ast": "the right calls were made",
     "relevance": "any call was made, where some tool fits",
     "turns": "BFCL's own check of all turns passes, where the model acts",
-    "irr": "irrelevance: no call attempted",
-    "h_i": "no call attempted, where no tool fits",
-    "h_s": "no call that talm-sim's reader finds, where no tool fits",
+    "irr": f"irrelevance: no call attempted, {_AS_BFCL}",
+    "h_i": "no call attempted in an answer, where no tool fits",
+    "h_s": f"no call that talm-sim's reader finds, where no tool fits, {_AS_BFCL}",
     "gap": "malformed attempts: No call minus No attempt, over the same rows",
     "ast_bfcl": "the right calls were made, with raw text read as BFCL reads it",
-    "h_s_bfcl": "no call that BFCL's reader finds, where no tool fits",
+    "h_s_bfcl": f"no call that BFCL's reader finds, where no tool fits, {_AS_BFCL}",
     "gap_bfcl": "No call (BFCL) minus No attempt, over the same rows",
 }
 _HEADS = {
@@ -119,7 +127,7 @@ _FIGURES = {
     "ast_bfcl": mean_of("ast_bfcl"),
     "turns": mean_of("turns"),
     **{name: mean_of(name) for name in NAMES},
-    "irr": mean_of("h_i"),
+    "irr": mean_of("irr"),
     "h_i": _ATTEMPTS,
     "h_s": mean_of("h_s", "relevance"),
     "h_s_bfcl": mean_of("h_s_bfcl", "relevance_bfcl"),
@@ -140,7 +148,8 @@ _FAULT_HEADS = {"wrong_function": "name", "missing": "absent", "unexpected": "ex
 def rows(run: RunView) -> Iterator[Row]:
     """Return what each finished episode counts as, in the order of the plan.
 
-    Values: `ast`, where calls are right; `h_i` and `h_s`, where none is; `relevance` (by format) and `relevance_intent`, where any is;
+    Values: `ast`, where calls are right; `h_i` and `h_s`, where none is, and `irr`, which is `h_i` with silence; `relevance` (by
+    format) and `relevance_intent`, where any is;
     `ast_bfcl`, `h_s_bfcl` and `relevance_bfcl`, as BFCL reads raw text; `turns`, where the model acts, and `missing_...`, where a turn lacks
     something; `interaction`, where a person can be asked; with `--propensity`, `call_likelier` and `propensity`, where no call is right;
     `cut_off`, whether the output ends at the token limit. What no judge decided is left out. Labels: `gold`, `found`, `subset`, `language`
@@ -171,17 +180,21 @@ def _row(episode: Episode, scenario: Scenario, verdicts: Sequence[Verdict | None
         return _acting_row(row, episode, scenario, *verdicts[3:])
     names = {
         "calls": ("ast", "", "ast_bfcl"),
-        "none": ("h_s", "h_i", "h_s_bfcl"),
+        "none": ("h_s", "irr", "h_s_bfcl"),
         "any": ("relevance", "relevance_intent", "relevance_bfcl"),
     }[target.expected]
     values: dict[str, bool | int | float | None] = {
         name: verdict.value for name, verdict in zip(names, verdicts[:3], strict=True) if name and verdict and verdict.value is not None
     }
+    attempted = verdicts[1] is not None and verdicts[1].label not in ("", NO_ATTEMPT)
+    row = row.model_copy(update={"silent": row.silent and not attempted})
+    if "irr" in values and not row.silent:
+        values["h_i"] = values["irr"]
     if (call := Propensity.of(episode).value) is not None:
         values |= {_SHARE: call > 0.5, _MEAN: call}
     values["cut_off"] = any(turn.stop == "length" for turn in episode.model_turns)
     found = _answer_kind(target, *verdicts[:2])
-    outcome = outcome_of(target.expected, found, episode)
+    outcome = NO_ANSWER.name if row.silent else outcome_of(target.expected, found, episode)
     return row.model_copy(update={"values": values, "labels": {**row.labels, "found": found}, "outcome": outcome})
 
 
@@ -193,12 +206,13 @@ def _acting_row(row: Row, episode: Episode, scenario: Scenario, turns: Verdict |
     known = {} if passed is None else {"turns": passed}
     labels = {**row.labels, "found": found, **({"missing": label} if label else {})}
     values = {**known, **values, **interaction_values(episode), "cut_off": cut_off}
-    return row.model_copy(update={"values": values, "labels": labels, "outcome": turns_outcome(label, passed)})
+    outcome = NO_ANSWER.name if row.silent else turns_outcome(label, passed)
+    return row.model_copy(update={"values": values, "labels": labels, "outcome": outcome})
 
 
 def _with_thought(row: Row, kind: str, episode: Episode, target: Calls, meant: Verdict | None) -> Row:
     """Return a row with what is measured of the thought; only a decision for `call` says more than that there is no call."""
-    called = None if meant is None or meant.value is None else meant.value == (target.expected != "none")
+    called = None if row.silent or meant is None or meant.value is None else meant.value == (target.expected != "none")
     values, labels = reasoning_values(kind, episode, _decisions(target.expected != "none"), None if called is None else _decisions(called))
     if labels and called is not None:
         labels["action"] = CALLED if called else REFUSED
@@ -249,6 +263,7 @@ def figure(group: str, measure: str) -> Figure | None:
 
     def select(rows: Sequence[Row]) -> list[Row]:
         own = [row for row in rows if (row.labels["language"] == language if language else True)] if over_all else _of_group(group, rows)
+        own = [*filter(_has_words, own)] if measure in _GAPS else own
         of_all = {"ast", "ast_bfcl", "turns", *_PROPENSITY, *NAMES}
         if not over_all or not any(row.labels["subset"] in SUBSETS for row in own) or measure in of_all:
             return own
@@ -281,7 +296,7 @@ def _overall_summary(name: str, rows: Sequence[Row], run: RunView) -> Summary:
     if "turns" in gold:
         rates["turns"] = share(rows, "turns")
     if published and gold != {"turns"}:
-        rates |= {"irr": share([row for row in rows if row.labels["subset"] == "irrelevance"], "h_i"), **_composite(rows)}
+        rates |= {"irr": share([row for row in rows if row.labels["subset"] == "irrelevance"], "irr"), **_composite(rows)}
         refusals = [row for row in rows if row.labels["subset"] in _COMPOSITE and rates["h_i"] is not None]
     elif "none" in gold:
         rates |= {name: share(rows, name) for name in ("h_i", "h_s", "h_s_bfcl")}
@@ -344,8 +359,9 @@ def _facts(rows: Sequence[Row]) -> dict[str, int]:
     scored = [row for row in rows if row.scored]
     return {
         "cut_off": sum(bool(row.values["cut_off"]) for row in scored),
+        "silent": sum(row.silent for row in scored),
         "malformed": sum(row.labels["found"] == MALFORMED for row in scored),
-        "bfcl_only": sum(row.values.get("h_i") is True and row.values.get("h_s_bfcl") is False for row in scored),
+        "bfcl_only": sum(row.values.get("irr") is True and row.values.get("h_s_bfcl") is False for row in scored),
     }
 
 

@@ -51,8 +51,6 @@ def outcome_of(expected: str, found: str, episode: Episode) -> str:
     called, unreadable = any(turn.tool_calls for turn in turns), any(turn.unparsable_calls for turn in turns)
     if not found:
         return ""
-    if not (called or unreadable or any(turn.said.strip() for turn in turns)):
-        return NO_ANSWER.name
     if expected in _NAMES:
         return _NAMES[expected][found].name
     if found == "right":

@@ -119,9 +119,6 @@ def notes(summaries: Sequence[Summary], run: RunView) -> Iterator[str]:
         yield "propensity: the beginning of a call against refusals, each exp of the mean log-probability per token"
     yield from reasoning_notes(run.job)
     yield from _data(run)
-    cut = sum(summary.facts["cut_off"] for summary in own)
-    if cut:
-        yield f"{cut:,} of {sum(one.n for one in own):,} outputs cut off at {run.job.settings().max_new_tokens:,} new tokens"
     malformed = sum(summary.facts["malformed"] for summary in own)
     if malformed:
         yield f"{malformed:,} malformed attempt{'' if malformed == 1 else 's'}: meant as a call, and none can be read"

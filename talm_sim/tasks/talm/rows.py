@@ -7,13 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from talm_sim.agent.responders import RESPONDERS, responder_kind
+from talm_sim.models.parsing import split_reasoning
 from talm_sim.tasks.acting.person_faults import passing_values, person_values, read_person
 from talm_sim.tasks.acting.standing_in import count_stand_ins
 from talm_sim.tasks.base import RunView
+from talm_sim.tasks.outcomes import CRASHED, NO_ANSWER
 from talm_sim.tasks.talm.ask_scores import MARKS, AskScores, ask_scores, asked_in_words, without_babble
 from talm_sim.tasks.talm.blockers import Blockers, BlockerScores, blocker_scores
 from talm_sim.tasks.talm.groups import GROUPS, UNKNOWN, Group
-from talm_sim.tasks.talm.outcomes import Seen, awareness_outcome, decide_outcome, read_outcome
+from talm_sim.tasks.talm.outcomes import GUESSED, Seen, awareness_outcome, decide_outcome, read_outcome
 from talm_sim.tasks.talm.reactions import AFTER_FAULT, behaviour_after_fault, behaviour_when_missing, declined_first
 from talm_sim.types import AwarenessValue, Episode, Row, Verdict
 
@@ -22,6 +24,8 @@ _RAW_JUDGES = ("llm", "reference", "published")
 """Judges of an answer by itself, the first that decided anything in a group counts. `published`: the grade that came with imported outputs."""
 PUBLISHED_UNEXPECTED = "published_unexpected"
 """Value of an imported answer without tools: what the authors' scorer counts as an unexpected success."""
+_OF_WORDS = frozenset({"went_ahead", "went_on", "persons_failure"})
+"""Values that say what an answer lacks, or whose failure it was: silence has none of them."""
 TIE = "win_rate 1"
 """Explanation of a published comparison that neither answer won."""
 _PREFERENCES = ("preference", "published-preference")
@@ -71,7 +75,9 @@ class _VerdictTable:
         return {one: verdict.value for one in ids if (verdict := said.get(one)) is not None and verdict.value is not None}
 
     def _first_judge(self, judges: Iterable[str], ids: Sequence[str]) -> str | None:
-        return next((judge for judge in judges if self._decided_values(judge, ids)), None)
+        """Return the first judge that decided anything, or was asked and could not: no other takes its place."""
+        said = ((judge, found) for judge in judges for one in ids if (found := self._values.get(judge, {}).get(one)) is not None)
+        return next((judge for judge, one in said if one.value is not None or one.undecided), None)
 
     def _reason(self, ids: Iterable[str]) -> str:
         """Return the first explanation of a judge that decided nothing."""
@@ -131,6 +137,10 @@ class _Seen:
     """Whether it was imported, so that it may not have been asked them."""
     came_to: Seen | None
     """What decides its outcome; None where too little is known of it."""
+    silent: bool
+    """Whether the model gave no answer, so that nothing that it left undone counts for it."""
+    unsaid: bool
+    """Whether an awareness question got no answer at all."""
 
     @classmethod
     def of(
@@ -174,6 +184,8 @@ class _Seen:
             awareness_alone=awareness_alone,
             imported=imported,
             came_to=read_outcome(episode, missing, counted, fault) if known and missing is not None else None,
+            silent=end.completed and episode.gave_no_answer,
+            unsaid=not imported and "" in (split_reasoning(one.raw)[0].strip() for one in episode.awareness if one.value == "unparsed"),
         )
 
     def without_plain_faults(self) -> _Seen:
@@ -218,6 +230,7 @@ def rows(run: RunView) -> list[Row]:
 
     seen = [see(episode) for episode in run.episodes()]
     labelled = {one.episode_id for one in verdicts if {*one.labels.values()} - {"undecided"}}
+    labelled |= {one.id for one in seen if one.silent and one.id in faults}
     table = _VerdictTable(verdicts)
     seen = [one.without_plain_faults() if one.id in labelled else one for one in seen]
     partner = _partner(seen, table) if run.paired is None else _partner_elsewhere(run.paired)
@@ -243,16 +256,19 @@ def _rows_of(name: str, group: Sequence[_Seen], table: _VerdictTable, partner: _
             more["outcome"] = _outcome(one, GROUPS.get(name, UNKNOWN), passes.values.get(one.id))
             reason = "awareness questions alone" if one.awareness_alone else passes.reason
             more["why"] = {} if passes.judge else {"pass_rate": reason}
-        row = Row(episode=one.id, scenario=one.scenario, base=one.base, epoch=one.epoch, group=name, not_scored=one.not_scored, **more)
+        known = {"epoch": one.epoch, "group": name, "not_scored": one.not_scored, "silent": one.silent}
+        row = Row(episode=one.id, scenario=one.scenario, base=one.base, **known, **more)
         found.append(row)
     return found
 
 
 def _outcome(one: _Seen, group: Group, passed: bool | None) -> str:
     if one.awareness_alone:
-        found = awareness_outcome(one.awareness, group.aware)
+        found = NO_ANSWER if one.unsaid and one.awareness is AwarenessValue.UNPARSED else awareness_outcome(one.awareness, group.aware)
     else:
         found = None if one.came_to is None else decide_outcome(one.came_to, one.group, passed=passed)
+    if one.silent and found not in (None, GUESSED, CRASHED):
+        found = NO_ANSWER
     return "" if found is None else found.name
 
 
@@ -260,11 +276,12 @@ def _values(
     one: _Seen, group: Group, passes: _PassVerdicts, partner: _Partner, tied: bool | None, *, asked: bool, with_human: bool
 ) -> dict[str, bool | float | None]:
     passed = passes.values.get(one.id)
+    passed = passed if passed is None else passed and not one.silent
     values: dict[str, bool | float | None] = {"pass_rate": passed}
     if group.aware and asked:
         values["awareness"] = one.awareness in group.aware
     values["unexpected"] = _unexpected(one, group, passed, partner, asked=asked)
-    if group.has_tools and (asked or (group.question is None and not one.imported)):
+    if group.has_tools and (asked or (group.question is None and not one.imported)) and (one.skipped or not one.unsaid):
         values["skip"] = one.skipped
     if with_human and not one.skipped and not one.awareness_alone:
         values["interaction"] = one.asked
@@ -272,8 +289,8 @@ def _values(
         values[PUBLISHED_UNEXPECTED] = tied and partner(one) is False
     if passes.raw is not None:
         values["raw_pass_rate"] = passes.raw.get(one.id)
-    values |= one.done
-    values |= passing_values(one.done, passed)
+    said = {**one.done, **passing_values(one.done, passed)}
+    values |= {name: value for name, value in said.items() if not (one.silent and name in _OF_WORDS)}
     if one.ask is not None:
         values |= {name: number for name, number in one.ask.counts().items() if name not in MARKS or one.ask.marked}
     if one.blockers is not None:
@@ -283,9 +300,11 @@ def _values(
 
 
 def _unexpected(one: _Seen, group: Group, passed: bool | None, partner: _Partner, *, asked: bool) -> bool | None:
+    if one.unsaid and one.awareness is AwarenessValue.UNPARSED:
+        return None
     if group.unexpected == "refusal":
         return one.awareness is AwarenessValue.NO if asked else None
-    if passed is None:
+    if passed is None or one.silent:
         return None
     if group.unexpected == "success":
         return passed and one.awareness is AwarenessValue.YES if asked else None
@@ -308,7 +327,7 @@ def _partner(seen: Iterable[_Seen], table: _VerdictTable) -> _Partner:
     perfect: PerfectPairs[str] = PerfectPairs()
     ids = []
     for one in seen:
-        if one.group == "perfect" and not one.not_scored:
+        if one.group == "perfect" and not one.not_scored and not one.silent:
             perfect.add(one.scenario, one.epoch, one.id)
             ids.append(one.id)
     judged = table.passes("perfect", ids)

@@ -8,13 +8,11 @@ from collections.abc import Iterator
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
-from talm_sim.common.digests import derive_seed
 from talm_sim.common.toml_files import packaged_toml
 from talm_sim.errors import ContextOverflowError
 from talm_sim.judges.base import Judge
 from talm_sim.judges.behaviour import reason_unjudged
 from talm_sim.judges.prompts import show
-from talm_sim.models.base import GenerationSettings
 from talm_sim.models.parsing import read_object, split_reasoning
 from talm_sim.tasks.judged_by_people import Material, PersonQuestion
 from talm_sim.types import UNPARSED, Behaviour, Choice, Episode, Measured, Scenario, Verdict
@@ -29,7 +27,6 @@ _CLASSES = {
 _CHOICES = tuple(f'{{"classification": "{name}"}}' for name in _CLASSES)
 _TEMPERATURE = 0.0
 """One reading decides, so it should be the likeliest."""
-_MAX_NEW_TOKENS = 512
 _ATTEMPTS = 2
 """The first reply and, if it cannot be read, one more in the same conversation (section 4)."""
 _REPAIR = (
@@ -42,14 +39,16 @@ _OBJECT = re.compile(r"\{[^{}]*\}")
 class BehaviourLlmJudge(Judge):
     """Lets a model sort an answer into one of the four behaviours; it passes where that is the gold one.
 
-    The model is asked once. A reply without a readable class is asked for again, once, in the same conversation; after that the label is
-    `unparsed` and the answer counts as wrong. An empty answer is `unparsed` without a question.
+    The model is asked once. A reply without a readable class is asked for again, once, in the same conversation; after that it is undecided.
+    An empty answer is `unparsed` without a question.
     """
 
     name = "behaviour-llm"
     measure = Measured(name="behaviour_llm", head="Behaviour (LLM)", about="shows the right behaviour, as a model judges", better="higher")
     needs = frozenset({"model"})
     asks = 2
+    rules = 2
+    asking = 1
     instructions = packaged_toml("talm_sim.tasks.when2call", "behaviour_llm.toml")["instructions"].strip()
 
     def material(self, episode: Episode) -> str:
@@ -63,22 +62,19 @@ class BehaviourLlmJudge(Judge):
             return self.verdict(episode, None, reason)
         assert isinstance(scenario.target, Choice)
         gold, answer = scenario.target.gold, self.material(episode)
-        if not answer.strip():
+        if episode.gave_no_answer or not answer.strip():
             return self.verdict(episode, False, "there is no answer to classify", label=UNPARSED)
         sections = [("Tools", "\n".join(scenario.shown_tools) or "(none)"), ("Request", scenario.query), ("Answer", answer)]
         messages: list[BaseMessage] = [
             SystemMessage(self.instructions),
             HumanMessage(show("Which class is the answer? Reply with the JSON object alone.", sections)),
         ]
-        settings = GenerationSettings(
-            temperature=_TEMPERATURE, max_new_tokens=_MAX_NEW_TOKENS, seed=derive_seed(episode.id, 1), choices=_CHOICES
-        )
+        settings = self.settings(episode, temperature=_TEMPERATURE, choices=_CHOICES)
         reply = ""
         try:
-            with self.context.open_vote(self.config_digest, episode, 1):
+            with self.vote(episode):
                 for attempt in range(1, _ATTEMPTS + 1):
-                    turn = await self.model.generate(messages, (), settings)
-                    reply = turn.text or turn.raw_text
+                    reply = await self.reply(episode, messages, settings)
                     label = read_classification(reply)
                     if label is not None:
                         again = " (asked again)" if attempt > 1 else ""
@@ -86,7 +82,7 @@ class BehaviourLlmJudge(Judge):
                     messages += [AIMessage(reply or "(nothing)"), HumanMessage(_REPAIR)]
         except ContextOverflowError:
             return self.verdict(episode, None, "not judged: the material is longer than the judge's context")
-        return self.verdict(episode, False, f"the judge named no class: {reply[:200]!r}", label=UNPARSED)
+        return self.verdict(episode, None, f"undecided: the judge named no class: {reply[:200]!r}")
 
 
 class FirstCallJudge(BehaviourLlmJudge):

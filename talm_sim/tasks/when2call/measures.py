@@ -12,6 +12,7 @@ from math import inf
 
 from talm_sim.judges.stats import share
 from talm_sim.tasks.base import RunView
+from talm_sim.tasks.outcomes import NO_ANSWER
 from talm_sim.tasks.reasoning import decision_matrix, reasoning_measures, reasoning_values
 from talm_sim.tasks.row_figures import Figure
 from talm_sim.tasks.when2call.outcomes import outcome_of
@@ -23,7 +24,7 @@ from talm_sim.types.measures import MeasurePlace
 _NOT_JUDGED = "not judged"
 """What `Summary.not_scored` counts answers under that no judge put a label on."""
 JUDGES = ("behaviour-llm", "behaviour-llm-first-call", "behaviour")
-"""Classifying judges; the first that labelled anything counts."""
+"""Classifying judges; the first that labelled anything, or was asked, counts."""
 GROUP = "all"
 """The rows of all gold behaviours are measured together."""
 _UNSETTLED = 1.2
@@ -33,7 +34,7 @@ _HALLUCINATIONS = {
     "answer": "direct answer",
     "parameter": "tool call where information is missing",
 }
-"""The three rates, in the order of the paper, and what each counts.
+"""The three rates, in the order of the paper, and what each counts. An answer that never came is in none: silence made nothing up.
 
 - tool: a tool call was chosen where the gold behaviour is `cannot_answer` and no tools were shown, over all such rows. Without rows that show
   no tools this rate has no value.
@@ -175,13 +176,14 @@ def _row(episode: Episode, scenario: Scenario, target: Choice, labels: Labels, *
         found["chosen_per_byte"] = str(scored.chosen_per_byte)
     elif labels.judge:
         found["judge"] = labels.judge
-    if gold is _NO_TOOLS and not scenario.shown_tools:
+    if gold is _NO_TOOLS and not scenario.shown_tools and not row.silent:
         values["tool_hallucination"] = chosen == _CALL
-    if gold is not _DIRECT:
+    if gold is not _DIRECT and not row.silent:
         values["answer_hallucination"] = chosen == _DIRECT
-    if gold is _ASK:
+    if gold is _ASK and not row.silent:
         values["parameter_hallucination"] = chosen == _CALL
-    return row.model_copy(update={"values": values, "labels": row.labels | found, "outcome": outcome_of(gold, str(chosen))})
+    outcome = NO_ANSWER.name if row.silent else outcome_of(gold, str(chosen))
+    return row.model_copy(update={"values": values, "labels": row.labels | found, "outcome": outcome})
 
 
 def _with_thought(row: Row, kind: str, episode: Episode) -> Row:
@@ -234,8 +236,10 @@ def _margin(scored: Scored) -> float:
 def _labels(verdicts: Iterable[Verdict], ids: set[str]) -> Labels:
     said: dict[str, dict[str, str]] = {}
     for verdict in verdicts:
-        if verdict.judge in JUDGES and verdict.label and verdict.episode_id in ids:
-            said.setdefault(verdict.judge, {})[verdict.episode_id] = verdict.label if verdict.label in BEHAVIOURS else UNPARSED
+        if verdict.judge in JUDGES and (verdict.label or verdict.undecided) and verdict.episode_id in ids:
+            own = said.setdefault(verdict.judge, {})  # of a judge that was asked and decided nothing, too: no other takes its place
+            if verdict.label:
+                own[verdict.episode_id] = verdict.label if verdict.label in BEHAVIOURS else UNPARSED
     order = [name for name in JUDGES if name in said]
     if not order:
         return Labels(None, {}, ("no judge has labelled these answers",) if ids else ())
@@ -244,5 +248,5 @@ def _labels(verdicts: Iterable[Verdict], ids: set[str]) -> Labels:
     for other in others:
         both = said[judge].keys() & said[other].keys()
         same = sum(said[judge][one] == said[other][one] for one in both)
-        notes.append(f"judge {other} gives the same label to {same:,} of {len(both):,} answers")
+        notes += [f"judge {other} gives the same label to {same:,} of {len(both):,} answers"] if both else []
     return Labels(judge, said[judge], tuple(notes))

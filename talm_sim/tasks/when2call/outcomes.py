@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from talm_sim.tasks.outcomes import bad, good, neutral
+from talm_sim.tasks.outcomes import NO_ANSWER, bad, good, neutral
 from talm_sim.types import UNPARSED, Behaviour
 
 _RIGHT = good("right", "did what was right", "The behaviour is the gold one.")
@@ -11,8 +11,8 @@ _NO_TOOL = bad("called_without_fit", "called where no tool fits", "A call was ch
 _FROM_MEMORY = bad("answered_from_memory", "answered from memory", "A direct answer was chosen where it is not right.")
 _ASKED = neutral("asked_needlessly", "asked, though nothing was missing", "A question was chosen where it is not right.")
 _DECLINED = neutral("declined_needlessly", "declined needlessly", "It was said that it cannot be answered, and it can be.")
-_NOT_READ = bad("not_read", "gave no readable answer", "The answer fits no behaviour, or is empty.")
-OUTCOMES = (_RIGHT, _MADE_UP, _NO_TOOL, _FROM_MEMORY, _ASKED, _DECLINED, _NOT_READ)
+_NOT_READ = bad("not_read", "gave no readable answer", "The answer fits no behaviour.")
+OUTCOMES = (_RIGHT, _MADE_UP, _NO_TOOL, _FROM_MEMORY, _ASKED, _DECLINED, _NOT_READ, NO_ANSWER)
 """All outcomes of the task."""
 _WRONG = {Behaviour.DIRECT: _FROM_MEMORY, Behaviour.REQUEST_FOR_INFO: _ASKED, Behaviour.CANNOT_ANSWER: _DECLINED}
 

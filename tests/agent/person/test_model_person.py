@@ -14,6 +14,7 @@ from talm_sim.agent.person.knowledge import knowledge_of
 from talm_sim.agent.person.model_person import ASKED_FOR, PERSONAS, Persona, PersonModel, PlayedPerson
 from talm_sim.agent.person.read_person import is_simulated, read_answers
 from talm_sim.agent.prompts import load_prompts
+from talm_sim.errors import ProviderError
 from talm_sim.models.base import GenerationSettings
 from talm_sim.types import (
     Approval,
@@ -78,16 +79,18 @@ def person(model: Any, persona: Persona = "none", opened: list[tuple[Any, ...]] 
 
 
 def test_a_conversation_goes_on_and_braces_stay_what_they_are() -> None:
-    model, opened = Scripted("Hanoi.", ""), list[tuple[Any, ...]]()
+    model, opened = Scripted("Hanoi.", "Yes.", ""), list[tuple[Any, ...]]()
     played = person(model, "chatty", opened)
     first, second = asyncio.run(played("Which city?", 1)), asyncio.run(played("Sure?", 2))
     assert (first.answer, first.responder, first.declined) == ("Hanoi.", "model:openai/scripted", "")
-    assert (second.answer, second.declined) == ("Sorry, I don't know.", "idk")
+    assert (second.answer, second.declined) == ("Yes.", "")
     (kind, system), *said = model.asked[1]
     assert kind == "system" and "What is the {persona} weather?" in system and "- I mean Hanoi." in system and "You are chatty" in system
     assert said == [("human", "Which city?"), ("ai", "Hanoi."), ("human", "Sure?")]
     assert len(set(model.seeds)) == 2
     assert [one[1:] for one in opened] == [("s", 2, 1), ("s", 2, 2)] and len({one[0] for one in opened}) == 1
+    with pytest.raises(ProviderError, match="no answer to question 3"):
+        asyncio.run(played("Really?", 3))
 
 
 @pytest.mark.parametrize("persona", PERSONAS)

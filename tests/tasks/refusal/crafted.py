@@ -45,7 +45,9 @@ def case(
     )
 
 
-def answered(scenario: Scenario, text: str = "", stop: Literal["stop", "length"] = "stop", end: Termination = Termination.ANSWERED) -> Episode:
+def answered(
+    scenario: Scenario, text: str = "Hm.", stop: Literal["stop", "length"] = "stop", end: Termination = Termination.ANSWERED
+) -> Episode:
     """An episode that ends with what was written."""
     turns = (ModelTurn(raw_text=text, text=text, stop=stop),) if end is Termination.ANSWERED else ()
     return Episode(id=scenario.id, scenario_id=scenario.id, group=scenario.group, model="test/model", termination=end, model_turns=turns)

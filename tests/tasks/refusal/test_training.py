@@ -88,7 +88,7 @@ def test_of_a_run_an_unreadable_attempt_is_wrong(scenarios: dict[str, Scenario])
     texts = {"words": ("I cannot.", True, True), "attempt": ('<tool_call>{"name": "f", ', True, False)}
     episodes, rows = [], []
     for name, (text, h_s, h_i) in texts.items():
-        turns = (ModelTurn(raw_text=text),)
+        turns = (ModelTurn(raw_text=text, text=text),)
         ended = Termination.ANSWERED
         episodes.append(Episode(id=name, scenario_id=one.id, group="g", model="m", model_turns=turns, termination=ended))
         labels = {"gold": "none", "found": "no call" if h_i else "malformed"}

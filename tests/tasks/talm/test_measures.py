@@ -71,7 +71,8 @@ class Run:
         self.scenarios[scenario] = Scenario(id=scenario, group=group, turns=(turn,), source=Source(base=base))
         values = [awareness, other]
         answers = tuple(
-            AwarenessAnswer(kind=kind, value=AwarenessValue(value)) for kind, value in zip(ASKED.get(group, ()), values, strict=False)
+            AwarenessAnswer(kind=kind, value=AwarenessValue(value), raw="Hm.")
+            for kind, value in zip(ASKED.get(group, ()), values, strict=False)
         )
         skipped = any(answer.value is AwarenessValue.NO for answer in answers)
         ended = termination or (Termination.SKIPPED if skipped else Termination.ANSWERED)

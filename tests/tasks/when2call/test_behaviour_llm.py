@@ -37,7 +37,7 @@ async def test_the_judge_sees_tools_request_and_answer_and_the_class_named_is_th
     assert all(read_classification(choice) is not None for choice in model.settings[0].choices) and len(model.settings[0].choices) == 4
 
 
-async def test_one_repair_in_the_same_conversation_then_unparsed() -> None:
+async def test_one_repair_in_the_same_conversation_then_undecided() -> None:
     model = scripted("It asks.", reply("request_for_info"))
     verdict = await BehaviourLlmJudge(grading("behaviour-llm", model, "Sort."))(episode(), SCENARIO)
     assert verdict.value is True and "asked again" in verdict.explanation
@@ -45,7 +45,7 @@ async def test_one_repair_in_the_same_conversation_then_unparsed() -> None:
     assert model.asked[1][2].content == "It asks."
     model = scripted("It asks.", "Really.", reply("request_for_info"))
     verdict = await BehaviourLlmJudge(grading("behaviour-llm", model, "Sort."))(episode(), SCENARIO)
-    assert (verdict.value, verdict.label) == (False, "unparsed") and "Really." in verdict.explanation
+    assert (verdict.undecided, verdict.label) == (True, "") and "Really." in verdict.explanation
     assert len(model.asked) == 2
 
 
