@@ -35,11 +35,7 @@ class Target(NamedTuple):
 
 
 def find_targets(gates: Sequence[Gate], baseline: Side) -> list[Target]:
-    """Return what gates without a bound are for; without such a gate, the measures by which episodes of the task succeed.
-
-    Raises:
-        PrerequisiteError: There is no such group or measure, or nobody can say whether another value of it would be worse.
-    """
+    """Return what gates without a bound are for; without such a gate, the measures by which episodes of the task succeed."""
     groups = {one.group: one.derived for one in baseline.columns}
     columns = [(one.group, one.measure) for one in baseline.columns]
     summaries = [

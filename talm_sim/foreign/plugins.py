@@ -64,11 +64,7 @@ class Registry(Generic[T]):
         return name in self._built_in or name in self._registered or name in _entry_points(self.group)
 
     def get(self, name: str) -> T:
-        """Return the thing called `name`, importing it if necessary.
-
-        Raises:
-            PrerequisiteError: Nothing has this name, or what has it cannot be imported.
-        """
+        """Return the thing called `name`, importing it if necessary."""
         known = self._registered.get(name) or self._built_in.get(name)
         if known is not None:
             return load_named(known, f"{self.kind} '{name}'")
@@ -108,9 +104,6 @@ def load_plugins(modules: Sequence[str], place: str = "--plugin") -> None:
     Args:
         modules: Their names.
         place: Where they were named, for the message.
-
-    Raises:
-        PrerequisiteError: A module cannot be imported; the message names it.
     """
     for name in filter(None, (modules,) if isinstance(modules, str) else modules):
         _import(name, f"{place} {name}")
@@ -122,9 +115,6 @@ def load_object(text: str, place: str) -> Any:
     Args:
         text: The text that was given; OBJECT may be dotted.
         place: What a message begins with, for example `--agent my_agents:build`.
-
-    Raises:
-        PrerequisiteError: It has another form, the module cannot be imported, or it has no such object.
     """
     if "://" in text:
         raise PrerequisiteError(f"{place}: is an address; give a Python object, MODULE:OBJECT, for example a function that calls it.")
@@ -147,9 +137,6 @@ def load_named(thing: str | T, place: str) -> T:
     Args:
         thing: The thing itself, or where it is.
         place: What a message begins with.
-
-    Raises:
-        PrerequisiteError: It cannot be imported.
     """
     if not isinstance(thing, str):
         return thing
@@ -165,9 +152,6 @@ def looking_at(fails: str) -> Iterator[None]:
 
     Args:
         fails: What the message says before the error.
-
-    Raises:
-        PrerequisiteError: The user's code failed.
     """
     try:
         with in_foreign_code(), directory_kept():

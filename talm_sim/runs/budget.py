@@ -26,9 +26,6 @@ class Spending:
         budget: The limits.
         prices: Model to its price; needed where the cost is limited.
         on_event: Receives the event that a limit is reached.
-
-    Raises:
-        PrerequisiteError: The cost is limited, and there are no prices.
     """
 
     def __init__(self, budget: Budget, prices: Mapping[str, Price] | None, on_event: OnEvent) -> None:
@@ -61,11 +58,7 @@ class Spending:
             self._left[what] += number
 
     def check(self, config: RunConfig) -> None:
-        """Check that the models of a run that is continued later have prices, if they need them.
-
-        Raises:
-            PrerequisiteError: One has none.
-        """
+        """Check that the models of a run that is continued later have prices, if they need them."""
         if config.models in (Traffic.LIVE, Traffic.RECORD):
             for model in filter(None, (config.model, config.judge_model, person_model(config))):
                 self._admit(model)
@@ -110,9 +103,6 @@ def within_budget(config: RunConfig, on_event: OnEvent) -> Iterator[Spending | N
 
     Yields:
         What decides whether anything more may start; None without a budget.
-
-    Raises:
-        PrerequisiteError: The price file cannot be read, or there is none and the cost is limited.
     """
     if not config.budget:
         yield None

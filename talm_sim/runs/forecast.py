@@ -109,19 +109,12 @@ def forecast(config: RunConfig, prices: Mapping[str, Price] | None = None) -> Fo
     Args:
         config: What would be run.
         prices: Model to its price.
-
-    Raises:
-        PrerequisiteError: The run would be refused, or a model that it asks has no price.
     """
     return run_to_completion(_forecast(config, prices))
 
 
 def episodes_of(config: RunConfig) -> int:
-    """Return how many episodes a run would have.
-
-    Raises:
-        PrerequisiteError: Something that the configuration names does not exist.
-    """
+    """Return how many episodes a run would have."""
     _, scenarios = plan(configure(config, {}), Shared())
     return len(scenarios_of_shard(scenarios, config.shard)) * config.epochs
 
@@ -149,9 +142,6 @@ async def forecast_planned(
         shared: What other runs of the session opened.
         prices: Model to its price.
         left: The scenario of each episode that is still to be run; by default, each scenario once per epoch. Every episode is judged.
-
-    Raises:
-        PrerequisiteError: The run would be refused, or a model that it asks has no price.
     """
     opened: dict[str, ToolSpec] = {}
     if not _needs_loading(job.config):

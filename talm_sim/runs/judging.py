@@ -50,9 +50,6 @@ def check_judges(job: Job[Any]) -> Job[Any]:
 
     Returns:
         The job, the run it is paired with by its full name.
-
-    Raises:
-        PrerequisiteError: A judge is unknown, another task's own, or lacks its model; or the prompt file is broken.
     """
     _instructions(job)
     if has_no_answers(job) and (job.config.judge or job.config.judge_model):
@@ -88,11 +85,7 @@ def check_judges(job: Job[Any]) -> Job[Any]:
 
 
 def _instructions(job: Job[Any]) -> dict[str, str]:
-    """Return the user's texts in place of the judges' own; a file of them may serve several tasks.
-
-    Raises:
-        PrerequisiteError: The file is broken, or has a key that no judge reads.
-    """
+    """Return the user's texts in place of the judges' own; a file of them may serve several tasks."""
     if job.config.prompts is not None:
         _meet_all_judges()
     return load_instructions(job.config.prompts)
@@ -116,9 +109,6 @@ async def open_grader(job: Job[Any], scenarios: Iterable[Scenario], shared: Shar
         job: Settled.
         scenarios: Those of the run.
         shared: Opens it, and closes it with the session.
-
-    Raises:
-        PrerequisiteError: The model can be neither replayed nor asked live.
     """
     config, judge_model, judges = job.config, job.config.judge_model, judge_names(job)
     if judge_model is None:
@@ -139,11 +129,7 @@ async def open_grader(job: Job[Any], scenarios: Iterable[Scenario], shared: Shar
 
 
 def _judge_traffic(config: RunConfig, library: CassetteLibrary, scenarios: Iterable[Scenario]) -> Traffic | None:
-    """Return the traffic of the judges' model: as the agent's, for replay must not reach the network; None for a model in process.
-
-    Raises:
-        PrerequisiteError: The agent's model is replayed, and the judges' was not recorded.
-    """
+    """Return the traffic of the judges' model: as the agent's, for replay must not reach the network; None for a model in process."""
     model = config.judge_model
     assert model is not None
     if in_process(model):

@@ -28,11 +28,7 @@ _OnLive = Callable[[Path | None, Bound], None]
 
 
 def bound_of(maker: Maker[Any, Any, Any]) -> tuple[int, Bound]:
-    """Return how many sources there are and what writing may cost, including finished sources; no model is asked.
-
-    Raises:
-        PrerequisiteError: Something is missing or wrong; the message says what to fix.
-    """
+    """Return how many sources there are and what writing may cost, including finished sources; no model is asked."""
     _check_model(maker.options)
     sources = _sources(maker)
     return len(sources), sum(map(maker.bound, sources), Bound())
@@ -57,9 +53,6 @@ async def make_scenarios(
 
     Returns:
         The report.
-
-    Raises:
-        PrerequisiteError: Something is missing or wrong; the message says what to fix.
     """
     options: MakingOptions = maker.options
     _check_model(options)

@@ -36,11 +36,7 @@ class Plan(NamedTuple):
     """What is run, in order; of a shard, the whole it is cut from, so that all shards decide alike."""
 
     def check_size(self) -> None:
-        """Refuse a run of very many episodes, which is a slip more often than meant, before anything is made for each.
-
-        Raises:
-            PrerequisiteError: It would have more than `MANY`.
-        """
+        """Refuse a run of very many episodes, which is a slip more often than meant, before anything is made for each."""
         config = self.job.config
         scenarios = self.scenarios if config.shard is None else scenarios_of_shard(self.scenarios, config.shard)
         if (episodes := len(scenarios) * config.epochs) > MANY:
@@ -49,11 +45,7 @@ class Plan(NamedTuple):
 
 
 def plan(job: Job[Any], shared: Shared, *, large: bool = True) -> Plan:
-    """Read the scenarios, decide every automatic value that needs no model, and see that the judges are there.
-
-    Raises:
-        PrerequisiteError: A scenario, judge, wording or recording it needs is not there.
-    """
+    """Read the scenarios, decide every automatic value that needs no model, and see that the judges are there."""
     if job.config.shard is not None:
         check_shard(job)
     if job.config.on is not None:
@@ -73,11 +65,7 @@ def plan(job: Job[Any], shared: Shared, *, large: bool = True) -> Plan:
 
 
 def settle_automatic(job: Job[Any], recorded: Recorded) -> Job[Any]:
-    """Decide the automatic values: the model is replayed where a recording is found; the rest is the task's affair.
-
-    Raises:
-        PrerequisiteError: The user says how tools are reached, and the task executes none.
-    """
+    """Decide the automatic values: the model is replayed where a recording is found; the rest is the task's affair."""
     models, tools = job.config.models, job.config.tools
     if tools not in (None, models) and not isinstance(job.options, AgentOptions):
         raise PrerequisiteError(f"tools {tools}: task {job.task.name} executes no tools; leave it out.")
@@ -143,9 +131,6 @@ async def build(
         shared: What other runs of the session opened.
         begun_with: For a run that continues: what it started with, of which texts and weights must be the same.
         answered: For a run that continues: whether its model's server answered before, so that a refusal concerns one episode only.
-
-    Raises:
-        PrerequisiteError: Something the run needs is missing: a key, a recording, a package, a port; or a text is not the one it began with.
     """
     shard = job.config.shard if begun_with is None else None
     cut = None if shard is None else cut_scenarios(scenarios, shard)

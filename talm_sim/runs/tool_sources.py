@@ -11,11 +11,7 @@ from talm_sim.tasks import AgentOptions, Job
 
 
 def move_tool_objects(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options as they are written, where some are tools themselves: `tools=[...]` in place of their traffic, or among `tools_from`.
-
-    Raises:
-        PrerequisiteError: One of the objects cannot be a tool; the message names it.
-    """
+    """Return options as they are written, where some are tools themselves: `tools=[...]` in place of their traffic, or among `tools_from`."""
     options = dict(options)
     tools, sources = options.get("tools"), options.get("tools_from") or ()
     given = [] if tools is None or isinstance(tools, str) else options.pop("tools")
@@ -61,9 +57,6 @@ def check_sources(job: Job[Any], named: Sequence[str] | None, run: str) -> None:
         job: The stored job.
         named: The sources that the user names.
         run: What messages call the run.
-
-    Raises:
-        PrerequisiteError: The sources are missing or differ.
     """
     if not isinstance(job.options, AgentOptions):
         return

@@ -24,10 +24,6 @@ def local_file(file: Path, default: str = "") -> Path:
     Args:
         file: The file, or `hub:OWNER/DATASET[:FILE]`.
         default: The file of a dataset on the hub that is read where none is named.
-
-    Raises:
-        PrerequisiteError: It is on the hub and cannot be had: no `huggingface_hub`, no network, no such dataset or file, no access, or no
-            file is named; the message names the files that the dataset has.
     """
     if not is_on_hub(file):
         return file

@@ -21,11 +21,7 @@ _HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
 def json_lines(source: Traversable) -> Iterator[tuple[str, Any]]:
-    """Read a file's JSON values, each with `<file>:<line>`; blank lines and comments are skipped.
-
-    Raises:
-        PrerequisiteError: The file cannot be read or is not UTF-8, or a line is not JSON.
-    """
+    """Read a file's JSON values, each with `<file>:<line>`; blank lines and comments are skipped."""
     for where, line in numbered_lines(source):
         try:
             yield where, parse(line)
@@ -34,11 +30,7 @@ def json_lines(source: Traversable) -> Iterator[tuple[str, Any]]:
 
 
 def numbered_lines(source: Traversable) -> Iterator[tuple[str, str]]:
-    """Read a file's lines unchanged, each with `<file>:<line>`; blank ones and comments are skipped.
-
-    Raises:
-        PrerequisiteError: The file cannot be read or is not UTF-8.
-    """
+    """Read a file's lines unchanged, each with `<file>:<line>`; blank ones and comments are skipped."""
     try:
         encoding = "utf-8-sig"
         text = read_text(source, LARGEST_DATA, encoding) if isinstance(source, Path) else source.read_text(encoding)

@@ -21,9 +21,6 @@ class ToolCaller:
     Args:
         sources: The sources, as written on the command line; none for the built-in tools.
         trusted: Whether code that came with data may run.
-
-    Raises:
-        PrerequisiteError: A source cannot be opened; raised when the block begins.
     """
 
     def __init__(

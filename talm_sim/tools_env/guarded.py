@@ -20,9 +20,6 @@ def guarded_tools(text: str, tools: Tools) -> frozenset[str]:
     Args:
         text: Names of tools and `writing`, with commas between them.
         tools: The tools of the run.
-
-    Raises:
-        PrerequisiteError: There is no such tool; the message begins with `approve`.
     """
     found: set[str] = set()
     for word in filter(None, map(str.strip, text.split(","))):

@@ -41,9 +41,6 @@ class Tools:
         sources: Where they come from.
         recorded: Recordings of tools whose source is absent: they can only be replayed.
         person: Whether the run has a person, whom tools may ask: calls of such tools have recordings apart, as their answers may differ.
-
-    Raises:
-        PrerequisiteError: Two sources have one name, or a tool's name is taken twice.
     """
 
     def __init__(
@@ -309,9 +306,6 @@ async def open_tools(texts: Iterable[str] = (), *, trusted: bool = False, person
         texts: The sources.
         trusted: Whether code that came with data may run.
         person: Whether there is a person whom tools may ask.
-
-    Raises:
-        PrerequisiteError: A source cannot be read, reached or started; those that were opened are closed again.
     """
     sources: list[ToolSource] = []
     try:

@@ -106,11 +106,7 @@ def _fill(arguments: JsonObject, open_ones: Mapping[str, Mapping[str, Any]], sai
 
 
 def read_arguments(file: Path, tools: Mapping[str, ToolSpec]) -> dict[str, JsonObject]:
-    """Read the user's own arguments: a JSON object of tools' names to their arguments.
-
-    Raises:
-        PrerequisiteError: It cannot be read, has another form, or names an unknown tool or argument.
-    """
+    """Read the user's own arguments: a JSON object of tools' names to their arguments."""
     fix = '; write {"TOOL": {"ARGUMENT": VALUE}}'
     try:
         read = json.loads(read_text(file, LARGEST_SETTINGS))

@@ -108,9 +108,6 @@ def train(job: Job, report: Callable[[Step], None]) -> bool:
 
     Returns:
         Whether anything was left to do.
-
-    Raises:
-        PrerequisiteError: Something is missing or wrong, the folder has a training with other settings, or the disk is full.
     """
     examples, engine = _prepare(job)
     settings = _settings(job)
@@ -145,11 +142,7 @@ def train(job: Job, report: Callable[[Step], None]) -> bool:
 
 
 def forecast(job: Job) -> Forecast:
-    """Measure what a training will take, on its longest rows; nothing is kept.
-
-    Raises:
-        PrerequisiteError: Something is missing or wrong.
-    """
+    """Measure what a training will take, on its longest rows; nothing is kept."""
     examples, engine = _prepare(job)
     import resource  # not on Windows
 

@@ -76,9 +76,6 @@ def traces(stored: StoredRun, *, content: bool) -> Iterator[Trace]:
     Args:
         stored: The run.
         content: Whether the spans contain what was said, called and returned. Credentials are hidden even then.
-
-    Raises:
-        PrerequisiteError: The run has no finished episode.
     """
     rows = {row.episode: row for row in stored.rows()}
     if not rows:

@@ -38,9 +38,6 @@ def export_inspect(stored: StoredRun) -> Exported:
 
     DIR gets one file, named as Inspect names its logs. Each episode is a sample: what its task and every judge say is a score, "C" or "I";
     an episode that is not in the rates keeps its scores without a value. Each group's measures are in the results.
-
-    Raises:
-        PrerequisiteError: The run has no finished episode.
     """
     rows = {row.episode: row for row in stored.rows()}
     if not rows:

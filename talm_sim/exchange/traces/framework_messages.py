@@ -27,11 +27,7 @@ _FORMS: Final = "write LangChain messages (messages_to_dict, dumpd) or objects w
 
 
 def read_trace(value: Any, where: str) -> Trace:
-    """Read a trace: a list of messages, or an object with `messages` and perhaps `metadata`, as the state of a graph.
-
-    Raises:
-        PrerequisiteError: It is something else, or a message cannot be read; the message begins with `where`.
-    """
+    """Read a trace: a list of messages, or an object with `messages` and perhaps `metadata`, as the state of a graph."""
     found = find_messages(value)
     if found is None:
         raise PrerequisiteError(f"{where}: holds neither spans (`resourceSpans`) nor messages; {_FORMS}.")
@@ -80,11 +76,7 @@ def is_message(value: Any) -> bool:
 
 
 def read_message(value: Any, where: str) -> list[Said]:
-    """Read a message; one with the results of several calls gives several.
-
-    Raises:
-        PrerequisiteError: It has another form; the message begins with `where`.
-    """
+    """Read a message; one with the results of several calls gives several."""
     if not isinstance(value, dict):
         raise PrerequisiteError(f"{where}: is not a JSON object; {_FORMS}.")
     fields, named = _fields(value)

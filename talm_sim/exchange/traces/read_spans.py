@@ -59,11 +59,7 @@ class SpanReader:
         self._spans: list[_Span] = []
 
     def add(self, document: Mapping[str, Any], where: str) -> None:
-        """Add the spans of an OTLP/JSON document, or of one of its `resourceSpans`.
-
-        Raises:
-            PrerequisiteError: A span cannot be read; the message names it.
-        """
+        """Add the spans of an OTLP/JSON document, or of one of its `resourceSpans`."""
         resources = document.get("resourceSpans", [document])
         for resource in _objects(resources, where, "resourceSpans"):
             about = resource.get("resource")

@@ -42,9 +42,6 @@ def messages_in(attributes: Mapping[str, Any], events: Sequence[Event], where: s
         events: Its events.
         where: Its place, for messages.
         values: Whether a framework's whole input and output are looked into as well.
-
-    Raises:
-        PrerequisiteError: A message cannot be read.
     """
     for asked, said in _pairs(attributes, events, values=values):
         if asked or said:

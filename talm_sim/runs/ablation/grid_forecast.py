@@ -51,11 +51,7 @@ def forecast_grid(
     *,
     name: str = "ablation",
 ) -> list[CellForecast]:
-    """Forecast an ablation; the arguments are those of `ablate`, with a price for each model.
-
-    Raises:
-        PrerequisiteError: The ablation would be refused, or a model that it asks has no price.
-    """
+    """Forecast an ablation; the arguments are those of `ablate`, with a price for each model."""
     return run_to_completion(_forecast_grid(base, over, prices, name))
 
 

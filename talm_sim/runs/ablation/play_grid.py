@@ -57,11 +57,7 @@ class Ablation:
         return [table_values(cell.values) | row for cell in self.cells for row in cell.run.summary_records()]
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return `to_records` as a pandas frame.
-
-        Raises:
-            PrerequisiteError: pandas is not installed.
-        """
+        """Return `to_records` as a pandas frame."""
         return frame(self.to_records())
 
     def _repr_html_(self) -> str:

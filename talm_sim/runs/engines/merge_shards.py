@@ -103,11 +103,7 @@ def _check_free(place: Path) -> None:
 
 
 def _merge_cassettes(shards: Sequence[StoredShard], target: Path | None) -> int:
-    """Merge the recordings of the shards; return how many files were written.
-
-    Raises:
-        PrerequisiteError: They cannot be merged, or have to be and `target` is not given.
-    """
+    """Merge the recordings of the shards; return how many files were written."""
     places = dict.fromkeys(shard.run.manifest.config.cassettes for shard in shards)
     own = [one for one in places if one is not None]
     if target is None:

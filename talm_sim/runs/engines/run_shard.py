@@ -26,11 +26,7 @@ class Cut:
 
 
 def check_shard(job: Job[Any]) -> None:
-    """Refuse options that are about the whole run, of which a shard sees a part.
-
-    Raises:
-        PrerequisiteError: There is one.
-    """
+    """Refuse options that are about the whole run, of which a shard sees a part."""
     config = job.config
     for flag, value in (("--gate", config.gate), ("baseline", config.baseline)):
         if value:

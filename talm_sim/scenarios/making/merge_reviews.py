@@ -88,11 +88,7 @@ class Merge:
 
 
 def open_merge(place: Path, reviewer: Reviewer, *, rejected: bool = False) -> Merge:
-    """Open the decisions of all who reviewed a place.
-
-    Raises:
-        PrerequisiteError: Fewer than two did.
-    """
+    """Open the decisions of all who reviewed a place."""
     start = review_file(place, "review").name.removesuffix(".jsonl")
     files = sorted(path.name.removesuffix(".jsonl") for path in review_file(place, "review").parent.iterdir() if path.suffix == ".jsonl")
     names = [name.removeprefix(start).removeprefix("-") for name in files if name == start or name.startswith(f"{start}-")]

@@ -86,10 +86,6 @@ def open_state(folder: Path, begun: FixedSettings, sources: Sequence[MakingSourc
         begun: Settings of this call.
         sources: The sources of this call.
         kind: The content of its lines.
-
-    Raises:
-        PrerequisiteError: The folder was started for another task, with other settings, rules or sources, or by an earlier version; it contains
-            something else, or cannot be read or written.
     """
     path = folder / STATE
     try:

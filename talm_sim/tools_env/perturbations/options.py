@@ -27,9 +27,6 @@ class PerturbationSpec:
     def parse(cls, text: str) -> PerturbationSpec:
         r"""Read `NAME[:key=value,...]`; a comma within a value is written `\,`.
 
-        Raises:
-            PrerequisiteError: An option is not `key=value`.
-
         >>> PerturbationSpec.parse(r"banner:text=Sorry\, closed,p=0.5").options
         {'text': 'Sorry, closed', 'p': '0.5'}
         """

@@ -70,11 +70,7 @@ def register_perturbation(kind: Kind) -> Kind:
 
 
 def parse_perturbation(text: str) -> PerturbationSpec:
-    r"""Read `NAME[:key=value,...]`; a comma within a value is written `\,`.
-
-    Raises:
-        PrerequisiteError: The name is unknown or an option is not `key=value`.
-    """
+    r"""Read `NAME[:key=value,...]`; a comma within a value is written `\,`."""
     parts = [part.strip() for part in re.split(r"(?<!\\),", text)]
     begun = [part for part in parts if re.split("[:=]", part)[0] in PERTURBATIONS]
     if len(begun) > 1 and parts[0] in begun:
@@ -88,11 +84,7 @@ def parse_perturbation(text: str) -> PerturbationSpec:
 
 
 def open_perturbations(texts: Sequence[str], *, seed: int, episode: str) -> list[Perturbation]:
-    """Make the perturbations of one episode, in the order given.
-
-    Raises:
-        PrerequisiteError: A name or an option is wrong.
-    """
+    """Make the perturbations of one episode, in the order given."""
     specs = [parse_perturbation(text) for text in texts]
     before: Counter[str] = Counter()
     opened = []

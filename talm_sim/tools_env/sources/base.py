@@ -25,11 +25,7 @@ class NotTaken(NamedTuple):
 
 
 def tool_spec(fields: Mapping[str, object]) -> ToolSpec:
-    """Describe a tool.
-
-    Raises:
-        PrerequisiteError: It cannot be stored, or is not a description of a tool.
-    """
+    """Describe a tool."""
     try:
         return ToolSpec.model_validate(fields)
     except ValidationError as err:

@@ -48,11 +48,7 @@ def name_of(one: Any) -> str:
 
 
 def check_maker(maker: Any) -> None:
-    """Check that a class or factory can be called without arguments.
-
-    Raises:
-        PrerequisiteError: It cannot.
-    """
+    """Check that a class or factory can be called without arguments."""
     try:
         parameters = inspect.signature(maker).parameters.values()
     except (TypeError, ValueError):
@@ -104,11 +100,7 @@ class Made:
 
 
 async def make_tools(maker: Any) -> Made:
-    """Call a class or a factory.
-
-    Raises:
-        PrerequisiteError: It failed, or took too long; the message begins with its name.
-    """
+    """Call a class or a factory."""
     instance = isinstance(maker, type)
     try:
         async with asyncio.timeout(_MAKE_S):

@@ -70,11 +70,7 @@ class McpSource:
         self._of_episode: dict[str, Server] = {}
 
     async def start(self) -> None:
-        """Start the server and ask for its tools.
-
-        Raises:
-            PrerequisiteError: It does not start, does not answer, or has no tool that can be taken.
-        """
+        """Start the server and ask for its tools."""
         first = self._add_server()
         await first.open(START_S)
         if self._request.person:

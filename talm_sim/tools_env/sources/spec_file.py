@@ -45,11 +45,7 @@ class SpecList:
 
 
 async def open_spec_file(request: SourceRequest) -> SpecList:
-    """Read the file.
-
-    Raises:
-        PrerequisiteError: It cannot be read, or is not a list of tools.
-    """
+    """Read the file."""
     try:
         tools = json.loads(read_text(Path(request.place), LARGEST_DOCUMENT))
     except OSError as err:
@@ -60,11 +56,7 @@ async def open_spec_file(request: SourceRequest) -> SpecList:
 
 
 def open_spec_list(name: str, tools: Any) -> SpecList:
-    """Return a source of the tools in a list.
-
-    Raises:
-        PrerequisiteError: It is not a list of tools, or none of its tools can be taken; the message names the place of the first fault.
-    """
+    """Return a source of the tools in a list."""
     if not isinstance(tools, list) or not tools:
         raise PrerequisiteError("is not a list of tools; give the file that `talm-sim import --tools-to` writes.")
     specs: dict[str, ToolSpec] = {}

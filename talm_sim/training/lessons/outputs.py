@@ -77,9 +77,6 @@ def outputs_to_examples(
         read: Reads an episode's answer; None if it has none.
         is_right: Says whether a row's episode succeeded; None if it is not scored.
         known: Returns the right answer that a scenario has; None if it has none.
-
-    Raises:
-        PrerequisiteError: No example can be made.
     """
     made = TrainingSet(kind)
     found = list(_read_all(run, made, read, is_right))

@@ -27,11 +27,7 @@ _RATIO = re.compile(r"([1-9]\d{0,3}):([1-9]\d{0,3})")
 
 
 def read_ratio(text: str) -> tuple[int, int]:
-    """Read a ratio of own rows to rows made here, as `2:1`.
-
-    Raises:
-        PrerequisiteError: It is none.
-    """
+    """Read a ratio of own rows to rows made here, as `2:1`."""
     found = _RATIO.fullmatch(text.strip())
     if found is None:
         raise PrerequisiteError(f"--mix {text}: is no ratio; write OWN:MADE, as 2:1 for two own rows to each row that is made.")
@@ -46,9 +42,6 @@ def mix(made: TrainingSet, own: TrainingSet, ratio: tuple[int, int], seed: int) 
         own: The user's own.
         ratio: Own examples to made ones.
         seed: Seed of the draw, and of the order.
-
-    Raises:
-        PrerequisiteError: There are too few, or two of them have the same id.
     """
     unit = min(len(own.examples) // ratio[0], len(made.examples) // ratio[1])
     if unit == 0:
@@ -91,9 +84,6 @@ def read_own_rows(file: Path, kind: Kind, seed: int) -> TrainingSet:
         file: JSON lines with `messages` and `tools`; `id`, `action` (one of `CLASSES`) and `licence` may be given, other keys are not read.
         kind: In a preference set, a row whose answer is a call is paired with the call damaged in one place; other rows are left out.
         seed: Seed of the draws.
-
-    Raises:
-        PrerequisiteError: The file cannot be read, a line is no such row, or two rows have the same id; names file, line and key.
     """
     made = TrainingSet(kind)
     seen: dict[str, str] = {}
@@ -117,9 +107,6 @@ def read_own_row(line: Any, where: str, *, source: str, name: str) -> Example:
         where: File and line, for messages.
         source: What the example's source is called.
         name: The example's id, if the row has none.
-
-    Raises:
-        PrerequisiteError: It is no such row.
     """
     if not isinstance(line, dict) or "messages" not in line:
         raise PrerequisiteError(f"{where}: is no object with `messages` and `tools`; write one training row per line.")

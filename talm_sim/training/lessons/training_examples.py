@@ -78,11 +78,7 @@ class TrainingSet:
         return found
 
     def refuse_empty(self, given: str) -> None:
-        """Check that there is an example.
-
-        Raises:
-            PrerequisiteError: There is none; the message says what was left out of `given`.
-        """
+        """Check that there is an example."""
         if not self.examples:
             why = "; ".join(f"{len(ids):,}: {reason}" for reason, ids in self.left_out.items())
             raise PrerequisiteError(f"no row can be made from {given} ({why or 'none given'}).")

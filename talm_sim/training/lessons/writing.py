@@ -20,9 +20,6 @@ def fit_scenarios(scenarios: Sequence[Scenario], make: Callable[[Sequence[Scenar
         scenarios: The scenarios.
         make: Makes a set of some of them.
         write: Writes a set.
-
-    Raises:
-        PrerequisiteError: Nothing is left, or as `make` says.
     """
     left: dict[str, list[str]] = {}
     rest = list(scenarios)
@@ -45,11 +42,7 @@ def fit_scenarios(scenarios: Sequence[Scenario], make: Callable[[Sequence[Scenar
 
 
 def fit_examples(made: TrainingSet, write: Write) -> TrainingSet:
-    """Keep the examples of a set that can be written.
-
-    Raises:
-        PrerequisiteError: None can.
-    """
+    """Keep the examples of a set that can be written."""
     total = len(made.examples)
     made.examples = write(made).examples
     made.refuse_empty(f"{total:,} answers")
@@ -171,9 +164,6 @@ def write_rows(made: TrainingSet, writer: RowWriter, measure: Measure | None = N
         writer: Writes the texts.
         measure: Counts tokens; None if nobody does.
         most: Tokens that a row may have; None for any number.
-
-    Raises:
-        PrerequisiteError: A conversation or a call cannot be written by the template; the message names the row.
     """
     written = WrittenRows()
     for example in made.examples:

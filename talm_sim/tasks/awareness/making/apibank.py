@@ -51,9 +51,6 @@ def load_apibank(folder: Path) -> LoadedSource:
 
     Args:
         folder: API-Bank's folder, with `lv1-lv2-samples/*/*.jsonl` and `data/all_apis.csv`.
-
-    Raises:
-        PrerequisiteError: There are no dialogues.
     """
     files = sorted((folder / _DIALOGUES).glob("*/*.jsonl"))
     if not files:

@@ -53,9 +53,6 @@ def load_study(path: Path) -> LoadedSource:
 
     Args:
         path: A JSONL file, or a folder of such files.
-
-    Raises:
-        PrerequisiteError: There is no such file, or it cannot be read.
     """
     files = sorted(path.glob("*.jsonl")) if path.is_dir() else [local_file(path)]
     if not files:

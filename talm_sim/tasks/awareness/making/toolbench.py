@@ -30,9 +30,6 @@ def load_toolbench(folder: Path) -> LoadedSource:
 
     Args:
         folder: StableToolBench's folder, with `solvable_queries/test_instruction/*.json`, or one with such files.
-
-    Raises:
-        PrerequisiteError: There are no such files.
     """
     files = sorted((folder / _QUERIES).glob("*.json")) or sorted(folder.glob("*.json"))
     if not files:
