@@ -37,7 +37,7 @@ _PLACES = {".": r"[^\n\r\x{2028}\x{2029}]", r"\b": r"(?-u:\b)", r"\B": r"(?-u:\B
 _TOKEN = re.compile(r"\\.|\[\^?|--|.", re.DOTALL)
 _POSSESSIVE = re.compile(r"[\d,]\}\+")
 _COUNT = re.compile(r"(\)?)\{(\d{1,9})?,?(\d{1,9})?\}")
-_WIDE = re.compile(r"[.]|\[\^|\\[sSDW]|[^\x00-\x7f]|\(\?\w*i")
+_WIDE = re.compile(r"[.]|\[\^|\\[sSDW]|[^\x00-\x7f]|\(\?i")
 _OTHER_DIALECT = (
     "bad escape",
     "incomplete escape",
@@ -119,7 +119,8 @@ def _size_of(source: str) -> int:
     """Return a bound of a pattern's states: each count of a group may repeat all others."""
     counts = [(group, max(int(least or 1), int(most or 1))) for group, least, most in _COUNT.findall(source)]
     wide, categories = len(_WIDE.findall(source)), source.lower().count(r"\p")
-    each = 600 if categories else 15 if wide else 1
+    folds = "(?i" in source and not source.isascii()
+    each = 600 if categories or folds else 15 if wide else 1
     once = len(source) + each * (wide + categories + sum(most for group, most in counts if not group))
     return once * prod(most for group, most in counts if group)
 
