@@ -58,7 +58,7 @@ class RowSource:
     """Something that rows were made from.
 
     Attributes:
-        kind: `scenarios`, `run` or `own rows`.
+        kind: `scenarios` or `run`.
         name: The file or run as the user named it.
         sha256: Digest of the file; of a run, of its scenarios.
         given: How many scenarios, episodes or rows it has.
