@@ -70,11 +70,7 @@ def _success_targets(baseline: Side, summaries: Sequence[Summary]) -> list[Targe
 
 
 def check_scenarios(baseline: Side, job: Job[Any], scenarios: Sequence[Scenario]) -> None:
-    """Check, before a run, that it is of the baseline's task and scenarios.
-
-    Raises:
-        NotComparableError: It is not.
-    """
+    """Check, before a run, that it is of the baseline's task and scenarios."""
     if baseline.task != job.task.name:
         raise NotComparableError(f"baseline {baseline.name}: is of task {baseline.task}, the run of task {job.task.name}.")
     planned = {one.id: text_digest(one) for one in scenarios}
@@ -100,10 +96,6 @@ def check_against(baseline: Side, side: Side, targets: Sequence[Target], *, comm
         side: The run.
         targets: What is checked.
         common: Whether to leave out scenarios that only one of them has.
-
-    Raises:
-        NotComparableError: They cannot be compared.
-        PrerequisiteError: A measure has no test.
     """
     from talm_sim.comparison.compare import compare_sides  # not at the top: a run without a baseline compares nothing
 

@@ -99,12 +99,7 @@ class Registry(Generic[T]):
 
 
 def load_plugins(modules: Sequence[str], place: str = "--plugin") -> None:
-    """Import the user's modules; the working directory is searched first.
-
-    Args:
-        modules: Their names.
-        place: Where they were named, for the message.
-    """
+    """Import the user's modules; the working directory is searched first."""
     for name in filter(None, (modules,) if isinstance(modules, str) else modules):
         _import(name, f"{place} {name}")
 
@@ -132,12 +127,7 @@ def load_object(text: str, place: str) -> Any:
 
 
 def load_named(thing: str | T, place: str) -> T:
-    """Return `thing`, or import it if it is written as `MODULE:OBJECT`.
-
-    Args:
-        thing: The thing itself, or where it is.
-        place: What a message begins with.
-    """
+    """Return `thing`, or import it if it is written as `MODULE:OBJECT`."""
     if not isinstance(thing, str):
         return thing
     if not thing.startswith("talm_sim."):
@@ -148,11 +138,7 @@ def load_named(thing: str | T, place: str) -> T:
 
 @contextmanager
 def looking_at(fails: str) -> Iterator[None]:
-    """Import or inspect the user's code, which may fail in any way, within the block.
-
-    Args:
-        fails: What the message says before the error.
-    """
+    """Import or inspect the user's code, which may fail in any way, within the block."""
     try:
         with in_foreign_code(), directory_kept():
             yield

@@ -97,10 +97,6 @@ class Spending:
 def within_budget(config: RunConfig, on_event: OnEvent) -> Iterator[Spending | None]:
     """Count what the models of the block are asked, and report it at its end.
 
-    Args:
-        config: Its `budget` and `prices` count.
-        on_event: Receives what happens.
-
     Yields:
         What decides whether anything more may start; None without a budget.
     """

@@ -104,12 +104,7 @@ class Forecast:
 
 
 def forecast(config: RunConfig, prices: Mapping[str, Price] | None = None) -> Forecast:
-    """Forecast a run.
-
-    Args:
-        config: What would be run.
-        prices: Model to its price.
-    """
+    """Forecast a run."""
     return run_to_completion(_forecast(config, prices))
 
 

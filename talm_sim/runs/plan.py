@@ -171,9 +171,6 @@ async def _check_recorded(built: Built) -> None:
     """Check the recordings of a replayed model: play one episode of each group, and see that it was recorded with these settings.
 
     Other prompts, sampling or perturbations are other conversations; better said now than once for each episode.
-
-    Raises:
-        NotRecordedError: Not even the first request of an episode is in the recording.
     """
     config = built.job.config
     if config.models is not Traffic.REPLAY or not has_traffic(config.model):
@@ -199,11 +196,7 @@ async def _check_recorded(built: Built) -> None:
 
 
 def _check_number_recorded(built: Built) -> None:
-    """Check that all packaged scenarios are recorded if some are: the package has more than comes with a recording.
-
-    Raises:
-        NotRecordedError: Only some are.
-    """
+    """Check that all packaged scenarios are recorded if some are: the package has more than comes with a recording."""
     config, key, scenarios = built.job.config, recording_key(built.job), built.scenarios
     if config.scenarios is not None or config.epochs > 1:
         return

@@ -116,15 +116,7 @@ def configure(config: RunConfig | None, options: Mapping[str, Any], *, look_up: 
 
 
 def override(job: Job[Any], options: Mapping[str, Any], admitted: Collection[Scope], *, verb: str, otherwise: str) -> Job[Any]:
-    """Return a stored run's `job` with `options` in place, all of scopes `admitted`; an unchanged value is not an override.
-
-    Args:
-        job: The stored job.
-        options: New values; None means "not given".
-        admitted: Scopes that may change.
-        verb: What the user does, for the message.
-        otherwise: What to do instead, for the message.
-    """
+    """Return a stored run's `job` with `options` in place, all of scopes `admitted`; an unchanged value is not an override."""
     given = {name: value for name, value in options.items() if value is not None}
     if given.pop("on", None):
         raise PrerequisiteError(f"{verb}: --on belongs to `talm-sim run`; leave it out.")

@@ -54,12 +54,7 @@ class Built:
 
 @asynccontextmanager
 async def open_runner(built: Built, store: RunStore) -> AsyncIterator[EpisodeRunner]:
-    """Make the episode runner of a run; what waits for a person is kept in its directory.
-
-    Args:
-        built: The run.
-        store: The run, open for writing.
-    """
+    """Make the episode runner of a run; what waits for a person is kept in its directory."""
     if built.played is not None:
         yield _PlayedEpisodes(built.played)
         return

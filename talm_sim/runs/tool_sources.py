@@ -51,13 +51,7 @@ def _source_words(options: AgentOptions) -> list[str]:
 
 
 def check_sources(job: Job[Any], named: Sequence[str] | None, run: str) -> None:
-    """Check that the user names the tool sources of a continued run again: a stored run never starts or imports them by itself.
-
-    Args:
-        job: The stored job.
-        named: The sources that the user names.
-        run: What messages call the run.
-    """
+    """Check that the user names the tool sources of a continued run again: a stored run never starts or imports them by itself."""
     if not isinstance(job.options, AgentOptions):
         return
     begun = job.options.tools_from

@@ -41,10 +41,6 @@ class Schema:
     def faults(self, value: Any, most: int | None = None) -> list[ValidationError]:
         """Return the faults of a value: the parts that do not fit.
 
-        Args:
-            value: As JSON has it.
-            most: Where to stop; None to find all.
-
         Raises:
             NotChecked: Nothing was found, and not all could be checked.
         """

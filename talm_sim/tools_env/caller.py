@@ -68,11 +68,7 @@ class ToolCaller:
         return self._runner.run(work)
 
     def start_episode(self, start: Mapping[str, Any]) -> None:
-        """Make the following calls those of one episode: what earlier calls changed of its own tools is gone.
-
-        Args:
-            start: What its own tools start from.
-        """
+        """Make the following calls those of one episode: what earlier calls changed of its own tools is gone."""
         self._close_session()
         self._session = self.tools.open(start=start)
 

@@ -163,12 +163,7 @@ class Tools:
         return next(filter(None, (str(check(start)) for check in checks)), "")
 
     def open(self, episode: str = "", start: Mapping[str, object] | None = None) -> ToolSession:
-        """Return the tools of one episode.
-
-        Args:
-            episode: `<scenario>@<epoch>`; empty outside of any.
-            start: What the episode's own tools start from.
-        """
+        """Return the tools of one episode."""
         return ToolSession(self, episode, start or {})
 
     async def call(

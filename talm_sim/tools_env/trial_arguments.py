@@ -56,10 +56,6 @@ class Example:
 def example_arguments(spec: ToolSpec, given: Mapping[str, Any] | None = None) -> Example:
     """Return arguments for a tool.
 
-    Args:
-        spec: The tool.
-        given: The user's own, which take precedence.
-
     >>> example_arguments(ToolSpec(name="t", parameters={"properties": {"n": {"type": "integer", "minimum": 3}}, "required": ["n"]}))
     Example(arguments={'n': 3}, made_up=('n',))
     """

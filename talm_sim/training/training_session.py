@@ -102,10 +102,6 @@ class Forecast:
 def train(job: Job, report: Callable[[Step], None]) -> bool:
     """Train an adapter, or continue to.
 
-    Args:
-        job: What is to be trained.
-        report: Receives each step.
-
     Returns:
         Whether anything was left to do.
     """

@@ -17,13 +17,7 @@ _FLAGS = 0x100
 
 @dataclass(frozen=True, slots=True)
 class SpanEvent:
-    """Something that happened within a span.
-
-    Attributes:
-        name: What happened.
-        at: When, in Unix seconds.
-        attributes: Values by name; None is left out.
-    """
+    """Something that happened within a span."""
 
     name: str
     at: float

@@ -45,12 +45,7 @@ class PlannedCell:
 
 
 def read_grid(file: Path, task: Task[Any]) -> dict[str, list[Any]]:
-    """Read a file with a table `[grid]`: options, shared or the task's own, each with a list of values.
-
-    Args:
-        file: The TOML file.
-        task: The task whose options may be varied.
-    """
+    """Read a file with a table `[grid]`: options, shared or the task's own, each with a list of values."""
     document = read_toml(file, "--grid")
     table = document.pop(_TABLE, None)
     if not isinstance(table, dict) or not table:
@@ -88,15 +83,7 @@ def combine(first: Job[Any], over: Mapping[str, Sequence[Any]]) -> list[dict[str
 
 
 def plan_cell(first: Job[Any], values: Mapping[str, Any], name: str, shared: Shared, *, large: bool) -> PlannedCell:
-    """Return a cell with the job of its run, which is named after its content.
-
-    Args:
-        first: What all cells share.
-        values: The cell's own options.
-        name: Prefix of the run's name.
-        shared: What other runs of the session opened.
-        large: Whether it may have very many episodes.
-    """
+    """Return a cell with the job of its run, which is named after its content."""
     job = configure(first.config, {field: _as_value(first, field, value) for field, value in values.items()})
     job, scenarios = planned = plan(job, shared)
     generation = job.values(Scope.GENERATION) | {"prompts": recording_key(job)}

@@ -123,15 +123,7 @@ def _merge(kept: KeptShards, command: str, connections: int) -> StoredRun:
 
 
 class _Elsewhere:
-    """One command that has shards played.
-
-    Args:
-        engine: Who plays them.
-        kept: Where they are kept.
-        job: The run.
-        on_event: Receives progress events.
-        command: The command line.
-    """
+    """One command that has shards played."""
 
     def __init__(self, engine: Engine, kept: KeptShards, job: Job[Any], on_event: OnEvent, command: str) -> None:
         self.began = time.monotonic()

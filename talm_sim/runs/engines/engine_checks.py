@@ -51,13 +51,7 @@ def _check_movable(job: Job[Any], flag: str) -> None:
 
 
 def modules_to_load(job: Job[Any], scenarios: Sequence[Scenario], judges: Iterable[str]) -> tuple[str, ...]:
-    """Return the user's modules that other processes must import to play and judge a run.
-
-    Args:
-        job: The run's, final.
-        scenarios: What is run.
-        judges: Who judges it.
-    """
+    """Return the user's modules that other processes must import to play and judge a run."""
     modules = [*job.config.plugin]
     for thing, origin in name_extensions(job, scenarios, judges).items():
         module = origin.removeprefix("--plugin ") if origin.startswith("--plugin ") else ""

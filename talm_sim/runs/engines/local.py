@@ -46,11 +46,7 @@ class _Player:
 
 
 class LocalEngine:
-    """Has each shard played by a process of its own; one that dies is replaced by another, which continues the shard.
-
-    Args:
-        address: Empty.
-    """
+    """Has each shard played by a process of its own; one that dies is replaced by another, which continues the shard."""
 
     def __init__(self, address: str) -> None:
         if address:

@@ -37,11 +37,6 @@ class Agreement:
 class Merge:
     """What several people decided on the same entries, and what was settled where they do not agree.
 
-    Args:
-        place: The folder or file.
-        reviewer: The reviewer of its task.
-        reviews: Each reviewer's decisions, by name.
-
     Attributes:
         agreed: Key to the entry and the decision on which all agree who decided.
         undecided: Entries that fewer than two of them decided on.

@@ -59,12 +59,7 @@ class TranslateOptions(MakingOptions):
 
 @dataclass(frozen=True, slots=True)
 class Dialogue:
-    """Rows in which the user says the same: they are translated once, so that they say the same again.
-
-    Attributes:
-        scenarios: The rows.
-        needed: Values that matter in what they say.
-    """
+    """Rows in which the user says the same: they are translated once, so that they say the same again."""
 
     scenarios: tuple[Scenario, ...]
     needed: tuple[NeededValue, ...]

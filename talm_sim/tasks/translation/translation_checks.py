@@ -37,13 +37,7 @@ class FailedCheck(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NeededValue:
-    """A value that a call or an answer needs.
-
-    Attributes:
-        name: Name of the argument or fact.
-        value: The value.
-        others: Other values that count as right.
-    """
+    """A value that a call or an answer needs."""
 
     name: str
     value: str

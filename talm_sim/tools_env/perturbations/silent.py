@@ -53,12 +53,7 @@ class SilentFault(Perturbation):
 
     @abstractmethod
     async def change(self, call: Call, clean: Any) -> Any:
-        """Return the value to answer with; None, or an equal one, where there is nothing to change.
-
-        Args:
-            call: The call.
-            clean: The value that the tool answered with.
-        """
+        """Return the value to answer with; None, or an equal one, where there is nothing to change."""
 
 
 class RemadeCall(SilentFault):

@@ -93,11 +93,6 @@ class ToolSource(Protocol):
     async def call(self, tool: str, arguments: Mapping[str, object], episode: str) -> HttpResponse:
         """Make a call whose arguments fit the tool's schema. A tool's own failure is an answer with a status of 400 or more.
 
-        Args:
-            tool: The source's name for it.
-            arguments: What it is called with.
-            episode: `<scenario>@<epoch>`; empty outside of any.
-
         Raises:
             TimeoutError: No answer came in time.
             ProviderError: The source cannot be reached.

@@ -114,11 +114,7 @@ async def make_tools(maker: Any) -> Made:
 
 
 class EndedError(Exception):
-    """The user's code raised an error that would end more than its call.
-
-    Args:
-        raised: What it raised.
-    """
+    """The user's code raised an error that would end more than its call."""
 
     def __init__(self, raised: BaseException) -> None:
         super().__init__()

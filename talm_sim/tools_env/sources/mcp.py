@@ -51,9 +51,6 @@ class McpSource:
 
     Where a run has a person, the server may ask that person something during a call, but not say which call that is. So each episode then has
     a server, or a session with it, of its own from its first call to its end, and makes one call of it at a time.
-
-    Args:
-        request: What to start, or where it is.
     """
 
     def __init__(self, request: SourceRequest) -> None:

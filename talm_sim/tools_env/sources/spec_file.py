@@ -20,13 +20,7 @@ from talm_sim.types import JsonObject, ToolSpec
 
 
 class SpecList:
-    """Tools that are shown and not executed; attributes are those of `ToolSource`.
-
-    Args:
-        name: The source's.
-        specs: The tools.
-        not_taken: Tools that could not be taken.
-    """
+    """Tools that are shown and not executed; attributes are those of `ToolSource`."""
 
     def __init__(self, name: str, specs: Mapping[str, ToolSpec], not_taken: Sequence[NotTaken] = ()) -> None:
         self.name = name

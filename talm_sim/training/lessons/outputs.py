@@ -17,13 +17,7 @@ from talm_sim.types import Episode, Row, Scenario
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """An answer given in an episode.
-
-    Attributes:
-        answer: The answer.
-        action: Its class.
-        thought: What precedes it, with its marks.
-    """
+    """An answer given in an episode."""
 
     answer: Answer
     action: str

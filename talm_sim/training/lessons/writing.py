@@ -14,13 +14,7 @@ from talm_sim.types import JsonObject, Scenario
 
 
 def fit_scenarios(scenarios: Sequence[Scenario], make: Callable[[Sequence[Scenario]], TrainingSet], write: Write) -> TrainingSet:
-    """Make a set in which every example can be written; what cannot is left out before classes are balanced.
-
-    Args:
-        scenarios: The scenarios.
-        make: Makes a set of some of them.
-        write: Writes a set.
-    """
+    """Make a set in which every example can be written; what cannot is left out before classes are balanced."""
     left: dict[str, list[str]] = {}
     rest = list(scenarios)
     while True:

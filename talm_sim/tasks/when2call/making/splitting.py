@@ -62,11 +62,6 @@ class Split:
 def split_query(query: str, calls: Sequence[GoldCall], specs: Sequence[ToolSpec]) -> Split | str:
     """Find where the first of two asks ends.
 
-    Args:
-        query: The user's words.
-        calls: The two gold calls.
-        specs: Their tools.
-
     Returns:
         The split, or in a few words why there is no clean one; of a query of more than 2,000 characters or 12 boundaries none is
         looked for.

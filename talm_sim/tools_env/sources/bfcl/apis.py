@@ -96,10 +96,6 @@ class BfclApis:
 
     A scenario's `start` is `{"classes": {NAME: WHAT IT STARTS FROM}, "long_context": true or false}`; without one, all classes start empty.
     Arguments are not checked against the schema: as in BFCL, a function says itself what is wrong with them.
-
-    Args:
-        name: The source's name.
-        package: The package's folder.
     """
 
     def __init__(self, name: str, package: Path) -> None:
