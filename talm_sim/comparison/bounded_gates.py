@@ -86,7 +86,6 @@ def _format_value(gate: Gate, measure: Measure, value: float) -> str:
 
 
 def _check_bound(gate: Gate, measure: Measure) -> None:
-    """Refuse a bound that says nothing of this measure."""
     if measure.kind == "number":
         if gate.end != "value":
             raise OptionError("--gate", f"'{gate.text}': {measure.name} is a number without an interval; leave out @{gate.end}.")

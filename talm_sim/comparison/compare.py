@@ -302,7 +302,6 @@ def _check_sets(paired: Paired, *, common: bool) -> None:
 
 
 def _option(name: str) -> str:
-    """Return what a message calls an option."""
     if on_command_line.get():
         return f"--{name}"
     return {"common": "common=True", "measure": "measures"}[name]

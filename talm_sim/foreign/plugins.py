@@ -105,12 +105,7 @@ def load_plugins(modules: Sequence[str], place: str = "--plugin") -> None:
 
 
 def load_object(text: str, place: str) -> Any:
-    """Import the user's `MODULE:OBJECT`; the working directory is searched first.
-
-    Args:
-        text: The text that was given; OBJECT may be dotted.
-        place: What a message begins with, for example `--agent my_agents:build`.
-    """
+    """Import the user's `MODULE:OBJECT`; the working directory is searched first."""
     if "://" in text:
         raise PrerequisiteError(f"{place}: is an address; give a Python object, MODULE:OBJECT, for example a function that calls it.")
     module, colon, path = text.partition(":")

@@ -20,13 +20,7 @@ from talm_sim.types import Usage
 
 
 class Spending:
-    """The spending of a command against its budget. It is asked before anything starts that may ask a model.
-
-    Args:
-        budget: The limits.
-        prices: Model to its price; needed where the cost is limited.
-        on_event: Receives the event that a limit is reached.
-    """
+    """The spending of a command against its budget. It is asked before anything starts that may ask a model."""
 
     def __init__(self, budget: Budget, prices: Mapping[str, Price] | None, on_event: OnEvent) -> None:
         if budget.cost is not None and prices is None:
@@ -40,11 +34,7 @@ class Spending:
         self._left: Counter[str] = Counter()
 
     def stops(self, in_flight: int = 0) -> bool:
-        """Return whether a limit is reached, so that nothing more may start; the first time, report it.
-
-        Args:
-            in_flight: How many episodes or judgements are in flight.
-        """
+        """Return whether a limit is reached, so that nothing more may start; the first time, report it."""
         spent = self._spent()
         reached = tuple(name for name, limit in self._limits.items() if spent[name] >= limit)
         if reached and not self._stopped:

@@ -85,13 +85,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The forecast of a run.
-
-    Attributes:
-        job: The job, with every automatic value that needs no model.
-        groups: Group to its number of scenarios.
-        costs: One entry per model.
-    """
+    """The forecast of a run."""
 
     job: Job[Any]
     groups: Mapping[str, int]
@@ -123,11 +117,7 @@ async def _forecast(config: RunConfig, prices: Mapping[str, Price] | None) -> Fo
 
 
 async def forecast_planned(
-    job: Job[Any],
-    scenarios: Sequence[Scenario],
-    shared: Unsent,
-    prices: Mapping[str, Price] | None,
-    left: Sequence[Scenario] | None = None,
+    job: Job[Any], scenarios: Sequence[Scenario], shared: Unsent, prices: Mapping[str, Price] | None, left: Sequence[Scenario] | None = None
 ) -> Forecast:
     """Forecast a run that is planned.
 

@@ -98,18 +98,11 @@ def _meet_all_judges() -> None:
 
 
 def _owner(judge: str) -> str:
-    """Return the task a judge is made for; empty for one that judges any."""
     return next((task.name for task in every_task() if judge in task.own_judges), "")
 
 
 async def open_grader(job: Job[Any], scenarios: Iterable[Scenario], shared: Shared) -> Grader:
-    """Open the judges' model, once for a session.
-
-    Args:
-        job: Settled.
-        scenarios: Those of the run.
-        shared: Opens it, and closes it with the session.
-    """
+    """Open the judges' model, once for a session."""
     config, judge_model, judges = job.config, job.config.judge_model, judge_names(job)
     if judge_model is None:
         return Grader(judges)
@@ -252,12 +245,7 @@ def _earlier_verdicts(conn: sqlite3.Connection, judges: list[tuple[str, str]]) -
 
 
 async def score(
-    store: RunStore,
-    judges: Sequence[Judge],
-    *,
-    max_at_once: int = 16,
-    on_event: OnEvent = ignore_events,
-    spending: Spending | None = None,
+    store: RunStore, judges: Sequence[Judge], *, max_at_once: int = 16, on_event: OnEvent = ignore_events, spending: Spending | None = None
 ) -> int:
     """Let each judge say what it thinks of every finished episode it has not judged yet, several episodes at once.
 

@@ -44,13 +44,6 @@ async def make_scenarios(
 ) -> dict[str, Any]:
     """Make scenarios, or continue where an earlier call ended.
 
-    Args:
-        task: The task of the scenarios.
-        maker: Makes the scenarios.
-        command: The command line; it is stored with the scenarios.
-        on_live: Called before a model is asked.
-        on_progress: Called after each finished source.
-
     Returns:
         The report.
     """

@@ -116,12 +116,7 @@ def _check_cassettes(config: RunConfig) -> None:
 
 @asynccontextmanager
 async def build(
-    job: Job[Any],
-    scenarios: Sequence[Scenario],
-    shared: Shared,
-    begun_with: RunManifest | None = None,
-    *,
-    answered: bool = False,
+    job: Job[Any], scenarios: Sequence[Scenario], shared: Shared, begun_with: RunManifest | None = None, *, answered: bool = False
 ) -> AsyncIterator[Built]:
     """Open a planned job, and try it: before the run exists, so that a failed start leaves nothing behind.
 

@@ -59,14 +59,7 @@ def read_config(file: Path | None = None, environ: Mapping[str, str] | None = No
 
 
 def choose_task(document: Mapping[str, Any], file: Path | None, environ: Mapping[str, str], given: Mapping[str, Any]) -> Task[Any]:
-    """Import the plugins that are named, and return the task that the command line, the environment or the TOML file chooses.
-
-    Args:
-        document: The content of the file.
-        file: Its name, for messages.
-        environ: The environment.
-        given: `plugin` and `task`, as given on the command line.
-    """
+    """Import the plugins that are named, and return the task that the command line, the environment or the TOML file chooses."""
     places = ((f"{file}: ", document, str), ("", environ, lambda name: ENV_PREFIX + name.upper()), ("--", given, str))
     task: tuple[str, Any] = "", RunConfig.model_fields["task"].default
     for before, values, spelt in places:

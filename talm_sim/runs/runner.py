@@ -91,12 +91,7 @@ class _PlayedEpisodes:
 
 
 class Runner:
-    """Runs an episode with its recordings in place: opened before it, saved after it.
-
-    Args:
-        built: The run.
-        saver: Keeps paused episodes; None where nobody is asked.
-    """
+    """Runs an episode with its recordings in place: opened before it, saved after it."""
 
     def __init__(self, built: Built, saver: BaseCheckpointSaver[Any] | None) -> None:
         self.agent: Agent = built.opened.agent(saver)

@@ -11,7 +11,7 @@ from typing import Any
 
 from talm_sim.common.plain_files import LARGEST_DATA, nests_deeply, read_text
 from talm_sim.errors import PrerequisiteError
-from talm_sim.types import Calls, Facts, Scenario
+from talm_sim.types import Scenario
 
 COMMENT = "//"
 """Begins a line for people alone; JSON never begins so."""
@@ -88,6 +88,6 @@ def write_scenarios(groups: Mapping[str, Sequence[Scenario]], directory: Path) -
 def short_form(scenario: Scenario) -> dict[str, Any]:
     """Return the scenario without the fields that have their default; the target keeps the type by which it is recognized."""
     short = scenario.model_dump(mode="json", exclude_defaults=True)
-    if isinstance(scenario.target, Facts | Calls):
+    if scenario.target is not None and not isinstance(scenario.target, dict):
         short["target"] = {"type": scenario.target.type, **short["target"]}
     return short

@@ -177,8 +177,7 @@ _OWN: Mapping[str, _Keyword] = {
     "unevaluatedProperties": _unevaluated(dict),
 }
 BoundedValidator: Any = extend(  # type: ignore[no-untyped-call]
-    Draft202012Validator,
-    {name: _bound(name, _OWN.get(name, check)) for name, check in Draft202012Validator.VALIDATORS.items()},
+    Draft202012Validator, {name: _bound(name, _OWN.get(name, check)) for name, check in Draft202012Validator.VALIDATORS.items()}
 )
 BoundedValidator.evolve = _evolve
 FORMATS = FormatChecker(formats=())

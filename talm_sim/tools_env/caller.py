@@ -23,12 +23,7 @@ class ToolCaller:
         trusted: Whether code that came with data may run.
     """
 
-    def __init__(
-        self,
-        sources: tuple[str, ...] = (),
-        *,
-        trusted: bool = False,
-    ) -> None:
+    def __init__(self, sources: tuple[str, ...] = (), *, trusted: bool = False) -> None:
         self._sources = sources
         self._trusted = trusted
         self._session: ToolSession | None = None

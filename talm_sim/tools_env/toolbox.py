@@ -171,12 +171,6 @@ class Tools:
     ) -> tuple[HttpResponse, Origin]:
         """Answer a call from `player`, or live. A replayed answer is looked up inline, which costs less than a change of threads.
 
-        Args:
-            tool: Its name.
-            arguments: They fit its schema.
-            episode: `<scenario>@<epoch>`.
-            player: The episode's recording; None for a purely live call.
-
         Raises:
             CassetteMissError: In replay, the call was not recorded.
             ProviderError: The source is absent, or cannot be reached.
@@ -295,13 +289,7 @@ class ToolSession:
 
 
 async def open_tools(texts: Iterable[str] = (), *, trusted: bool = False, person: bool = False) -> Tools:
-    """Open sources as they are written on the command line; without any, the built-in tools.
-
-    Args:
-        texts: The sources.
-        trusted: Whether code that came with data may run.
-        person: Whether there is a person whom tools may ask.
-    """
+    """Open sources as they are written on the command line; without any, the built-in tools."""
     sources: list[ToolSource] = []
     try:
         for text in [*texts] or [BUILT_IN]:

@@ -145,7 +145,6 @@ def _stated_values(schema: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _keywords_of(schema: Any) -> Mapping[str, Any]:
-    """Return a schema's keywords; `true` has none."""
     return schema if isinstance(schema, Mapping) else {}
 
 
@@ -163,12 +162,6 @@ def _fits_schema(schema: Mapping[str, Any], value: Any) -> bool:
 
 
 def _simplest_value(schema: Mapping[str, Any], place: int = 0) -> Any:
-    """Return the simplest value that fits; one that does not if none is found.
-
-    Args:
-        schema: Schema of the value.
-        place: How many values were made up before it.
-    """
     candidates = [*_candidates(schema, place)]
     return next((value for value in candidates if _fits_schema(schema, value)), candidates[0])
 

@@ -88,7 +88,6 @@ def _held(out: Path) -> int:
 
 
 def _nearest(out: Path) -> Path:
-    """Return a folder, or what exists of its path."""
     return next(one for one in (out.absolute(), *out.absolute().parents) if os.path.exists(one))
 
 

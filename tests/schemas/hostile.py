@@ -26,10 +26,7 @@ HOSTILE: dict[str, tuple[Any, Any]] = {
         {"properties": {f"p{n}": {"pattern": rf"^\p{{L}}{{80}}{n}$"} for n in range(500)}},
         {f"p{n}": "a" for n in range(500)},
     ),
-    "large patterns, each for many texts": (
-        {"items": {"allOf": [{"pattern": rf"^\p{{L}}{{9}}{n}$"} for n in range(40)]}},
-        ["a"] * 1_000,
-    ),
+    "large patterns, each for many texts": ({"items": {"allOf": [{"pattern": rf"^\p{{L}}{{9}}{n}$"} for n in range(40)]}}, ["a"] * 1_000),
     "pattern that ignores case": ({"pattern": "(?i)" + "[\x01-\U0010fffe]" * 100}, "a" * 50),
     "patternProperties": ({"patternProperties": {f"^(a+)+{n}$": {} for n in range(1_000)}}, {"a" * 30 + str(n): 1 for n in range(1_000)}),
     "additionalProperties beside patterns": (

@@ -59,12 +59,7 @@ _SCOPE = "talm_sim"
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """The spans of one episode.
-
-    Attributes:
-        text: One object of `resourceSpans`, as a line of JSON.
-        spans: How many spans are in it.
-    """
+    """The spans of one episode."""
 
     text: str
     spans: int

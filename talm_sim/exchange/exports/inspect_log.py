@@ -114,7 +114,6 @@ def _name_of_success(stored: StoredRun, rows: Mapping[str, Row], judges: Sequenc
 
 
 def _spec(stored: StoredRun, scenarios: Sequence[str]) -> dict[str, Any]:
-    """Return what was run."""
     manifest, job = stored.manifest, stored.job
     config = job.config
     control = config.model.startswith("sim/")
@@ -163,14 +162,8 @@ def _plan(stored: StoredRun) -> dict[str, Any]:
 
 
 def _end(
-    stored: StoredRun,
-    rows: Mapping[str, Row],
-    verdicts: Mapping[str, Sequence[Verdict]],
-    success: str,
-    judges: Sequence[str],
-    ended: _Totals,
+    stored: StoredRun, rows: Mapping[str, Row], verdicts: Mapping[str, Sequence[Verdict]], success: str, judges: Sequence[str], ended: _Totals
 ) -> dict[str, Any]:
-    """Return what came of it."""
     task, scores = stored.job.task, list[dict[str, Any]]()
     if success:
         scores.append(_overall(success, "talm_sim", {one.episode: task.succeeded(one) for one in rows.values()}, rows))

@@ -152,7 +152,6 @@ def _block_text(block: Any) -> str:
 
 
 def _result_in(block: Any) -> Said | None:
-    """Return the result of a call, if the block is one."""
     if not isinstance(block, dict) or block.get("type") not in ("tool_call_response", "tool_result"):
         return None
     found = next((block[key] for key in ("response", "result", "content") if key in block), None)  # the second is a mistake that is made
@@ -211,6 +210,5 @@ def _model_of(message: Any) -> str:
 
 
 def _question(interrupt: Any) -> str:
-    """Return what an interrupt of a graph asks."""
     value = interrupt.get("value", interrupt.get("repr", interrupt)) if isinstance(interrupt, dict) else interrupt
     return as_text(value.get("question", value) if isinstance(value, dict) else value)

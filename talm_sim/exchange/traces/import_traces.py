@@ -210,7 +210,6 @@ def _config(episodes: Sequence[Episode], task: str, split: str, place: Path) -> 
 
 
 def _is_same(stored: StoredRun, used: Sequence[Scenario], notes: dict[str, str]) -> bool:
-    """Return whether a run is of the same file and scenarios."""
     return stored.manifest.notes == notes and stored.manifest.dataset_digest == dataset_digest(used)
 
 
@@ -305,7 +304,6 @@ def _documents(file: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _lines(file: Path) -> list[tuple[str, str]]:
-    """Return the lines that are not blank, each with its place."""
     try:
         text = read_text(file, LARGEST_DATA, "utf-8-sig")
     except OSError as err:

@@ -13,11 +13,7 @@ Event = tuple[str, Mapping[str, Any]]
 """An event of a span: its name and attributes."""
 _NESTED: Final = (("gen_ai.input.messages", "gen_ai.output.messages"), ("gen_ai.prompt", "gen_ai.completion"))
 """Names whose values are lists of messages, as JSON or as OTLP's own lists; on a span, or on an event of it."""
-_FLAT: Final = (
-    ("llm.input_messages", "llm.output_messages"),
-    ("gen_ai.prompt", "gen_ai.completion"),
-    ("llm.prompts", "llm.completions"),
-)
+_FLAT: Final = (("llm.input_messages", "llm.output_messages"), ("gen_ai.prompt", "gen_ai.completion"), ("llm.prompts", "llm.completions"))
 """Beginnings of names that spread messages over many attributes."""
 _VALUES: Final = (("input.value", "output.value"), ("traceloop.entity.input", "traceloop.entity.output"))
 """Names of a framework's whole input and output, which may contain messages."""

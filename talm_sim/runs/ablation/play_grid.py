@@ -133,14 +133,7 @@ class _Ready:
 
 
 async def _prepare(
-    first: Job[Any],
-    values: Mapping[str, Any],
-    name: str,
-    shared: Shared,
-    stack: AsyncExitStack,
-    spending: Spending | None,
-    *,
-    large: bool,
+    first: Job[Any], values: Mapping[str, Any], name: str, shared: Shared, stack: AsyncExitStack, spending: Spending | None, *, large: bool
 ) -> _Ready:
     with naming_cell(values):
         cell = plan_cell(first, values, name, shared, large=large)

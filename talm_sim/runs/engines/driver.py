@@ -46,14 +46,6 @@ async def run_elsewhere(
 ) -> StoredRun:
     """Play a run by the engine of its `on`, and return it, merged.
 
-    Args:
-        given: Its configuration, as each shard reads it again.
-        job: The same, planned.
-        scenarios: What is run, all of it.
-        on_event: Receives progress events.
-        command: As of `run`.
-        again: Whether it continues if it was begun.
-
     Raises:
         OutOfBudgetError: The budget is spent, and the shards are kept.
         PrerequisiteError: A shard cannot be played, and the others are kept; or nothing can be.
@@ -200,7 +192,6 @@ class _Elsewhere:
         return orders
 
     async def _collect(self, number: int, left: int) -> None:
-        """Take what a shard has become."""
         error, node = "", ""
         try:
             played = await asyncio.to_thread(self._engine.collect, number)

@@ -177,7 +177,6 @@ def _manifest(place: Path, shards: Sequence[StoredShard], settings: Mapping[str,
 
 
 def _facts(shards: Sequence[StoredShard]) -> dict[str, Any]:
-    """Return the small facts that the shards have together."""
     flags = dict.fromkeys((stored_documents.BLIND, stored_documents.MIXED), False)
     replaceable: dict[str, Any] = {}
     samples: dict[str, Sample] = {}

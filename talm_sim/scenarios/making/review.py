@@ -46,18 +46,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry to decide on.
-
-    Attributes:
-        key: Its key; equal content has equal keys.
-        title: What it is.
-        parts: What the person needs to see.
-        passed: Whether the automatic checks let it pass.
-        why: Why they did not let it pass.
-        rows: The lines it represents; none if it was rejected.
-        reasons: Reasons for which it may be dropped.
-        texts: Texts that replace its own, by name of the part.
-    """
+    """An entry to decide on."""
 
     key: str
     title: str

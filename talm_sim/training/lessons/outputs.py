@@ -139,13 +139,7 @@ def _pairs(found: Sequence[_Found], made: TrainingSet, seed: int, known: Callabl
 
 
 def read_answer(episode: Episode, tools: Sequence[str], action: str) -> Output | None:
-    """Read an episode's free answer: its calls, to be written as the trained model would, or its words as they are.
-
-    Args:
-        episode: The episode.
-        tools: The tools that were shown, as JSON texts.
-        action: The answer's class.
-    """
+    """Read an episode's free answer: its calls, to be written as the trained model would, or its words as they are."""
     if not episode.model_turns:
         return None
     turn = episode.model_turns[-1]

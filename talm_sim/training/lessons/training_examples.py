@@ -49,13 +49,7 @@ class Example:
 
 @dataclass(slots=True)
 class TrainingSet:
-    """Examples, and what was left out.
-
-    Attributes:
-        kind: `sft`, or `preference`.
-        examples: The content of the rows, in order.
-        left_out: Reason to the ids of what it kept out.
-    """
+    """Examples, and what was left out."""
 
     kind: Kind
     examples: list[Example] = field(default_factory=list)

@@ -67,14 +67,7 @@ class RowSource:
 
 
 def make_card(made: TrainingSet, written: Sequence[Example], sources: Sequence[RowSource], **settings: Any) -> JsonObject:
-    """Return the card.
-
-    Args:
-        made: The set, with what was left out.
-        written: The examples of the rows that were written.
-        sources: What they were made from.
-        settings: What else decided the rows: command, seed, balance, template.
-    """
+    """Return the card."""
     kept = TrainingSet(made.kind, [*written])
     by_source = Counter(one.source for one in written)
     by_class = Counter((one.source, one.action) for one in written)

@@ -46,13 +46,7 @@ _MOST_READ, _MOST_BOUNDARIES = 2_000, 12
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A query cut in two.
-
-    Attributes:
-        end: Where the first part ends in the query.
-        start: Where the second part starts.
-        order: Index of the gold call of each part.
-    """
+    """A query cut in two."""
 
     end: int
     start: int
