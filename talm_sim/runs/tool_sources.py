@@ -27,7 +27,7 @@ def move_tool_objects(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def resume_command(job: Job[Any], run: str, *options: str, **variables: str) -> str:
-    """Return the command that continues a run. It names the user's plugins, agent and tools, because a stored run never starts them by itself."""
+    """Return the command that continues a run, with the plugins, agent and tools of the user: a stored run starts none by itself."""
     words = [f"{ENV_PREFIX}{name.upper()}={value}" for name, value in variables.items()]
     words = [*(["env"] if words else []), *words, "talm-sim", "resume", run]
     words += [word for module in job.config.plugin for word in ("--plugin", module)]
