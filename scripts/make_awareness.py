@@ -22,10 +22,11 @@ from typing import NoReturn
 
 from talm_sim.common.digests import digest
 from talm_sim.errors import PrerequisiteError
+from talm_sim.scenarios.jsonl import short_form
 from talm_sim.tasks.awareness.maker import ManipulationMaker
 from talm_sim.tasks.awareness.making.item_checks import check_manipulated
 from talm_sim.tasks.awareness.making.loaded import tool_names
-from talm_sim.tasks.awareness.making.manipulation import ManipulateOptions, line_of
+from talm_sim.tasks.awareness.making.manipulation import ManipulateOptions
 from talm_sim.types import Scenario, YesNo
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -66,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = [one for pair in pairs for one in pair]
     groups = {group: [one for one in chosen if one.group == group] for group in GROUPS}
     for group, found in groups.items():
-        text = "".join(json.dumps(line_of(one), ensure_ascii=False) + "\n" for one in found)
+        text = "".join(json.dumps(short_form(one), ensure_ascii=False) + "\n" for one in found)
         (DATA / f"{group}.jsonl").write_text(text, encoding="utf-8")
     print(", ".join(f"{len(found)} {group}" for group, found in groups.items()))
     categories = Counter(map(_category, pairs))

@@ -152,7 +152,7 @@ HOMONYMS = {
     "talm_sim.cli.pages.index": {"calls", "fault"},
     "talm_sim.cli.pages.transcripts": {"explanation"},
     "talm_sim.exchange.exports.span_values": {"refusal"},
-    **{key: {"preference"} for key in ("talm_sim.training.lessons.own_rows", "talm_sim.training.lessons.training_examples")},
+    "talm_sim.training.lessons.training_examples": {"preference"},
     "talm_sim.exchange.exports.inspect_samples": {"refusal", "calls", "explanation", "awareness"},
 }
 """Words that name something else there: `awareness` and `calls` are keys of stored episodes and scenarios, `refusal` is why a provider's turn

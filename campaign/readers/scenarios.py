@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import random
-from contextlib import suppress
 from typing import Final
 
 from campaign.readers.base import ASKED, SPEC, TOOLS, Reading, also_in
-from talm_sim.errors import PrerequisiteError
 from talm_sim.language import about_missing as missing, leaks
 from talm_sim.scenarios import item_tools as tool_texts, jsonl
 from talm_sim.scenarios.load import read_scenario
@@ -23,7 +21,7 @@ from talm_sim.tasks.when2call.making.item_checks import OPTION_CHECKS, failures
 from talm_sim.tasks.when2call.making.items import Item
 from talm_sim.tasks.when2call.making.question_checks import QUESTION_CHECKS
 from talm_sim.tasks.when2call.making.sources import SourceQuestion
-from talm_sim.training.lessons import damage, own_rows
+from talm_sim.training.lessons import damage
 from talm_sim.types import Behaviour, Calls, GoldCall, Scenario, ToolSpec, Turn, YesNo
 
 _TOOL: Final = StandIn("f", "", {}, {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "integer"}}}, "required": ["b"]})
@@ -80,13 +78,6 @@ def _damaged(text: str) -> None:
     damage.damages(calls, {"f": TOOLS[0]}, f"of {text}", pool, random.Random(1))
 
 
-def _own_row(text: str) -> None:
-    said = [{"role": "user", "content": text[:50]}, {"role": "assistant", "content": f"<TOOLCALL>{text}</TOOLCALL>"}]
-    for messages, tools in ((said, []), ([said[0], {"role": "assistant", "content": text}], text)):
-        with suppress(PrerequisiteError):
-            own_rows.read_own_row({"messages": messages, "tools": tools}, "x:1", source="x", name="x:1")
-
-
 def _thought(text: str) -> None:
     maker.read_free_thought(text, Calls(expected="none"))
     maker.read_free_thought(f"{text}\nDecision: defer", Calls(expected="none"))
@@ -117,7 +108,6 @@ READ: Final[Reading] = {
     "language.leaks: find_leak": lambda text: (leaks.find_leak(text, "Hanoi", "in Hanoi"), leaks.find_leak("a", text, text)),
     "language.about_missing: question_is_about": lambda text: missing.question_is_about(text, ASKED),
     "scenarios.stand_ins: StandIn.explain_misfit": _TOOL.explain_misfit,
-    "training.lessons.own_rows: read_own_row": _own_row,
     "tasks.refusal.maker: read_free_thought": _thought,
     "tasks.awareness.making.cutting: cutting.cut": _cut,
     "tasks.awareness.making.cutting: cutting.unnatural": lambda text: (

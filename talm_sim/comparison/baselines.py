@@ -35,11 +35,7 @@ class Target(NamedTuple):
 
 
 def find_targets(gates: Sequence[Gate], baseline: Side) -> list[Target]:
-    """Return what gates without a bound are for; without such a gate, the measures by which episodes of the task succeed.
-
-    Raises:
-        PrerequisiteError: There is no such group or measure, or nobody can say whether another value of it would be worse.
-    """
+    """Return what gates without a bound are for; without such a gate, the measures by which episodes of the task succeed."""
     groups = {one.group: one.derived for one in baseline.columns}
     columns = [(one.group, one.measure) for one in baseline.columns]
     summaries = [
@@ -74,11 +70,7 @@ def _success_targets(baseline: Side, summaries: Sequence[Summary]) -> list[Targe
 
 
 def check_scenarios(baseline: Side, job: Job[Any], scenarios: Sequence[Scenario]) -> None:
-    """Check, before a run, that it is of the baseline's task and scenarios.
-
-    Raises:
-        NotComparableError: It is not.
-    """
+    """Check, before a run, that it is of the baseline's task and scenarios."""
     if baseline.task != job.task.name:
         raise NotComparableError(f"baseline {baseline.name}: is of task {baseline.task}, the run of task {job.task.name}.")
     planned = {one.id: text_digest(one) for one in scenarios}
@@ -104,10 +96,6 @@ def check_against(baseline: Side, side: Side, targets: Sequence[Target], *, comm
         side: The run.
         targets: What is checked.
         common: Whether to leave out scenarios that only one of them has.
-
-    Raises:
-        NotComparableError: They cannot be compared.
-        PrerequisiteError: A measure has no test.
     """
     from talm_sim.comparison.compare import compare_sides  # not at the top: a run without a baseline compares nothing
 

@@ -48,11 +48,7 @@ class GateResult:
 
 
 def check_bounds(run: StoredRun, gates: Sequence[Gate]) -> list[GateResult]:
-    """Check gates that have a bound, in each row of the run's table that they are for.
-
-    Raises:
-        PrerequisiteError: A gate names a group or a measure that the table does not have, or has a bound that nothing can reach.
-    """
+    """Check gates that have a bound, in each row of the run's table that they are for."""
     with run.at_once():
         summaries, further = run.summary(), run.job.task.further_measures or ()
         if run.finished < run.total or not summaries:  # a group may have no row yet
@@ -90,11 +86,6 @@ def _format_value(gate: Gate, measure: Measure, value: float) -> str:
 
 
 def _check_bound(gate: Gate, measure: Measure) -> None:
-    """Refuse a bound that says nothing of this measure.
-
-    Raises:
-        PrerequisiteError: No share is beyond 0 and 1, or the measure has no interval.
-    """
     if measure.kind == "number":
         if gate.end != "value":
             raise OptionError("--gate", f"'{gate.text}': {measure.name} is a number without an interval; leave out @{gate.end}.")
@@ -115,9 +106,6 @@ def find_measures(gate: Gate, summaries: Sequence[Summary], further: Iterable[st
         gate: The gate.
         summaries: The table's rows.
         further: Names of measures that a table of this task may have besides, for the message.
-
-    Raises:
-        PrerequisiteError: There is no such group or measure.
     """
     having = _having(gate.name, summaries)
     if having:
@@ -217,11 +205,7 @@ def planned_summaries(job: Job[Any], scenarios: Sequence[Scenario]) -> list[Summ
 
 
 def check_names(gates: Sequence[Gate], job: Job[Any], scenarios: Sequence[Scenario]) -> None:
-    """Check, before a run, that its table will have the groups and measures that gates name, as far as its task can tell.
-
-    Raises:
-        PrerequisiteError: It will not, or a gate has a bound that nothing can reach.
-    """
+    """Check, before a run, that its table will have the groups and measures that gates name, as far as its task can tell."""
     summaries = planned_summaries(job, scenarios)
     further = job.task.further_measures
     for gate in gates if summaries else ():

@@ -22,13 +22,7 @@ _HEADS = {"pass_rate": "PR", "accuracy": "Acc", "ast": "AST"}
 
 @dataclass(frozen=True, slots=True)
 class _Figure:
-    """A headline figure of one run.
-
-    Attributes:
-        head: Its head, as the task declares it.
-        address: Where it is from, as `GROUP.MEASURE`.
-        measure: The figure, under the name of its column.
-    """
+    """A headline figure of one run."""
 
     head: str
     address: str

@@ -88,11 +88,7 @@ class _Tool:
 
 
 def tool_table(run: StoredRun) -> ToolTable:
-    """Count the calls of a run's finished episodes, over all groups and epochs.
-
-    Raises:
-        PrerequisiteError: The run's task does not say which calls its episodes make, or no episode is finished.
-    """
+    """Count the calls of a run's finished episodes, over all groups and epochs."""
     with run.at_once():
         job = run.job
         scenarios = {scenario.id: scenario for scenario in run.scenarios()}

@@ -134,11 +134,7 @@ class Comparison(FrozenModel):
         return found
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return `to_records` as a pandas frame.
-
-        Raises:
-            PrerequisiteError: pandas is not installed.
-        """
+        """Return `to_records` as a pandas frame."""
         return frame(self.to_records())
 
     def _repr_html_(self) -> str:
@@ -306,7 +302,6 @@ def _check_sets(paired: Paired, *, common: bool) -> None:
 
 
 def _option(name: str) -> str:
-    """Return what a message calls an option."""
     if on_command_line.get():
         return f"--{name}"
     return {"common": "common=True", "measure": "measures"}[name]
@@ -320,11 +315,7 @@ def _reasons(pairs: Iterable[Any]) -> str:
 def _wanted_columns(
     first: Side, second: Side, *, across: bool, measures: Sequence[str], groups: tuple[str, str]
 ) -> list[tuple[str, bool, Measure]]:
-    """Return the group, whether it is derived, and the measure of each line.
-
-    Raises:
-        PrerequisiteError: There is no such measure, or it means something else in the other group.
-    """
+    """Return the group, whether it is derived, and the measure of each line."""
     found: dict[tuple[str, str], tuple[str, bool, Measure]] = {}
     for column in sorted((*first.columns, *second.columns), key=lambda one: one.measure.name in COSTS):  # these come last
         found.setdefault((column.group, column.measure.name), (column.group, column.derived, column.measure))

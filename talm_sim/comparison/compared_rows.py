@@ -118,11 +118,7 @@ class Side(_Known):
 
     @classmethod
     def of_run(cls, stored: StoredRun) -> Side:
-        """Read a stored run.
-
-        Raises:
-            NotComparableError: It is unfinished, or not judged.
-        """
+        """Read a stored run."""
         with stored.at_once():
             _check_finished(stored)
             job = stored.job
@@ -152,12 +148,7 @@ class Side(_Known):
 
     @classmethod
     def of_file(cls, file: Path) -> Side:
-        """Read a baseline that `lines` wrote.
-
-        Raises:
-            PrerequisiteError: It cannot be read, or is damaged; the message names the line.
-            NotComparableError: A later version wrote it.
-        """
+        """Read a baseline that `lines` wrote."""
         try:
             lines = read_text(file, LARGEST_DATA).rstrip("\n").split("\n")
         except (UnfitFileError, OSError, UnicodeDecodeError) as err:
@@ -223,10 +214,6 @@ def find_side(text: str | Path | StoredRun, run_dir: Path = Path("runs")) -> tup
 
     Returns:
         The side, and the group; empty where none is named.
-
-    Raises:
-        PrerequisiteError: There is no such run or file, or no such group in it.
-        NotComparableError: The run is unfinished or not judged, or the file was written by a later version.
     """
     if isinstance(text, StoredRun):
         return Side.of_run(text), ""

@@ -63,9 +63,6 @@ def pair_rows(first: Side, second: Side, groups: tuple[str, str] | None = None) 
     """Pair the rows of two sides: by scenario and group or, across two groups, by base.
 
     Sides without a common scenario are paired by what their scenarios are translations of.
-
-    Raises:
-        NotComparableError: A side has two translations of a scenario.
     """
     label = " to ".join(groups or ())
     if groups:

@@ -26,10 +26,6 @@ class Gates:
         texts: The gates as they were written; each counts once.
         baseline: A run, or a file that `talm-sim export baseline` wrote; empty for none.
         run_dir: Directory of the runs.
-
-    Raises:
-        PrerequisiteError: A gate has another form or names what the baseline does not have; or there is no such baseline.
-        NotComparableError: The baseline was written by a later version, or it is a run that is not finished.
     """
 
     def __init__(self, texts: Sequence[str], baseline: str | Path | StoredRun = "", run_dir: Path = Path("runs")) -> None:
@@ -48,23 +44,13 @@ class Gates:
         return bool(self._bounded or self._baseline)
 
     def check_plan(self, job: Job[Any], scenarios: Sequence[Scenario]) -> None:
-        """Check, before a run, that its table will have what the gates name, and that it is of the baseline's scenarios.
-
-        Raises:
-            PrerequisiteError: It will not have it.
-            NotComparableError: It is of others.
-        """
+        """Check, before a run, that its table will have what the gates name, and that it is of the baseline's scenarios."""
         check_names(self._bounded, job, scenarios)
         if self._baseline is not None:
             check_scenarios(self._baseline, job, scenarios)
 
     def check(self, run: StoredRun) -> list[GateResult]:
-        """Check all gates on a run: those with a bound, those against the baseline, then that its simulated person gave nothing away.
-
-        Raises:
-            PrerequisiteError: The run's table has no such group or measure.
-            NotComparableError: The run and the baseline cannot be compared.
-        """
+        """Check all gates on a run: those with a bound, those against the baseline, then that its simulated person gave nothing away."""
         found = check_bounds(run, self._bounded) if self._bounded else []
         found += check_against(self._baseline, Side.of_run(run), self._targets) if self._baseline is not None else []
         named = any(gate.name.rpartition(".")[2] == _LEAK for gate in self._bounded)
@@ -93,12 +79,7 @@ def check_gates(
 def check_compared(
     first: str | Path, others: Sequence[str | Path], gates: Sequence[str], run_dir: Path, *, common: bool = False
 ) -> list[list[GateResult]]:
-    """Check, for `talm-sim compare`, that measures of each further run are not worse than the first one's.
-
-    Raises:
-        PrerequisiteError: A gate has a number, or names what the first run does not have; or a group is named instead of a run.
-        NotComparableError: The runs cannot be compared.
-    """
+    """Check, for `talm-sim compare`, that measures of each further run are not worse than the first one's."""
     read = _read_gates(gates)
     for gate in read:
         if gate.sign:

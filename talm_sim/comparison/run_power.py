@@ -82,13 +82,7 @@ def power(run: StoredRun, measure: str, *, drop: float | None = None, n: int | N
 
 
 def drops_found(rows: Sequence[Row], summaries: Sequence[Summary], succeeded: Callable[[Row], bool | None]) -> dict[str, float]:
-    """Return for each group the smallest drop in successes that is found with a power of .8, if any is.
-
-    Args:
-        rows: Rows of a run.
-        summaries: Its groups.
-        succeeded: Says whether a row's episode succeeded.
-    """
+    """Return for each group the smallest drop in successes that is found with a power of .8, if any is."""
     found = {}
     for summary in summaries:
         outcomes = _outcomes(summary, rows, succeeded)

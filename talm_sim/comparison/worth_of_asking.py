@@ -66,13 +66,7 @@ class Gain(FrozenModel):
 
 
 def find_gap(paired: Paired, groups: tuple[str, str], found: Sequence[dict[str, Any]]) -> Gap | None:
-    """Return the gap between two groups if their task has a name for it; None otherwise.
-
-    Args:
-        paired: Two sides, paired across the groups.
-        groups: The first side's group and the second's.
-        found: The differences of the measures between them.
-    """
+    """Return the gap between two groups if their task has a name for it; None otherwise."""
     task = find_task(paired.first.task)
     name = task.gaps.get(groups, "")
     one = next((one for one in found if one["measure"].name in task.success), None)

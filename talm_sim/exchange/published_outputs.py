@@ -34,9 +34,6 @@ def import_fail_talms(directory: Path, run_dir: Path = Path("runs"), *, command:
     Returns:
         The runs, named `fail-talms-<model>`. A run that already exists, complete and with the same outputs, is left as it is, so a killed
         call can be repeated.
-
-    Raises:
-        PrerequisiteError: The directory holds no outputs, a file is broken, or another run has the name of one of these.
     """
     published = read_outputs(directory)
     if not published:

@@ -64,11 +64,7 @@ class Registry(Generic[T]):
         return name in self._built_in or name in self._registered or name in _entry_points(self.group)
 
     def get(self, name: str) -> T:
-        """Return the thing called `name`, importing it if necessary.
-
-        Raises:
-            PrerequisiteError: Nothing has this name, or what has it cannot be imported.
-        """
+        """Return the thing called `name`, importing it if necessary."""
         known = self._registered.get(name) or self._built_in.get(name)
         if known is not None:
             return load_named(known, f"{self.kind} '{name}'")
@@ -103,29 +99,13 @@ class Registry(Generic[T]):
 
 
 def load_plugins(modules: Sequence[str], place: str = "--plugin") -> None:
-    """Import the user's modules; the working directory is searched first.
-
-    Args:
-        modules: Their names.
-        place: Where they were named, for the message.
-
-    Raises:
-        PrerequisiteError: A module cannot be imported; the message names it.
-    """
+    """Import the user's modules; the working directory is searched first."""
     for name in filter(None, (modules,) if isinstance(modules, str) else modules):
         _import(name, f"{place} {name}")
 
 
 def load_object(text: str, place: str) -> Any:
-    """Import the user's `MODULE:OBJECT`; the working directory is searched first.
-
-    Args:
-        text: The text that was given; OBJECT may be dotted.
-        place: What a message begins with, for example `--agent my_agents:build`.
-
-    Raises:
-        PrerequisiteError: It has another form, the module cannot be imported, or it has no such object.
-    """
+    """Import the user's `MODULE:OBJECT`; the working directory is searched first."""
     if "://" in text:
         raise PrerequisiteError(f"{place}: is an address; give a Python object, MODULE:OBJECT, for example a function that calls it.")
     module, colon, path = text.partition(":")
@@ -142,15 +122,7 @@ def load_object(text: str, place: str) -> Any:
 
 
 def load_named(thing: str | T, place: str) -> T:
-    """Return `thing`, or import it if it is written as `MODULE:OBJECT`.
-
-    Args:
-        thing: The thing itself, or where it is.
-        place: What a message begins with.
-
-    Raises:
-        PrerequisiteError: It cannot be imported.
-    """
+    """Return `thing`, or import it if it is written as `MODULE:OBJECT`."""
     if not isinstance(thing, str):
         return thing
     if not thing.startswith("talm_sim."):
@@ -161,14 +133,7 @@ def load_named(thing: str | T, place: str) -> T:
 
 @contextmanager
 def looking_at(fails: str) -> Iterator[None]:
-    """Import or inspect the user's code, which may fail in any way, within the block.
-
-    Args:
-        fails: What the message says before the error.
-
-    Raises:
-        PrerequisiteError: The user's code failed.
-    """
+    """Import or inspect the user's code, which may fail in any way, within the block."""
     try:
         with in_foreign_code(), directory_kept():
             yield

@@ -21,13 +21,7 @@ _OURS: Final = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 
 
 class Work:
-    """An activity of an episode or a tool call in the user's code; work begun within other work is part of it.
-
-    Attributes:
-        over: Whether nobody waits for it any more.
-        threads: The threads that do it now.
-        task: The task in which it began.
-    """
+    """An activity of an episode or a tool call in the user's code; work begun within other work is part of it."""
 
     def __init__(self) -> None:
         self.over = False
@@ -95,10 +89,6 @@ def _await_chain(task: asyncio.Task[Any] | None) -> Iterator[FrameType]:
 
 async def call_apart(function: Callable[[], Any], name: str) -> Any:
     """Call a plain function in its own thread with this task's context; await its result if that is awaitable.
-
-    Args:
-        function: Called once.
-        name: The thread's name.
 
     Raises:
         BaseException: Whatever the function raised; `RuntimeError` for `KeyboardInterrupt` and `StopIteration`.

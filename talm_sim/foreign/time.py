@@ -19,12 +19,7 @@ _LEFT_OVER_S = 5.0
 
 
 class ForeignClock:
-    """Counts the time of some work.
-
-    Args:
-        work: The work whose time is counted.
-        seconds: Seconds it may take.
-    """
+    """Counts the time of some work."""
 
     def __init__(self, work: Work, seconds: float) -> None:
         self._work = work

@@ -257,7 +257,6 @@ def _in_english(sentences: Sequence[Sentence]) -> list[str]:
 
 
 def _introduces_list(sentence: Sentence, following: Sentence | None) -> bool:
-    """Return whether a request introduces the list that follows it."""
     if following is None or not following.item or sentence.item:
         return False
     return sentence.text[-1] not in ".!?" or "following" in sentence.said.lower()

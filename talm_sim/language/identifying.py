@@ -36,10 +36,6 @@ def identifying_values(arguments: Mapping[str, Any], schema: Mapping[str, Any] |
     as "on", units, currencies, languages and other modes (told by the argument's name), prose (at least 6 words, of which 2 are small words),
     and whole numbers below 10 unless the argument's name says that they are an id.
 
-    Args:
-        arguments: The call's arguments.
-        schema: JSON Schema of the arguments, where it is known.
-
     >>> identifying_values({"to": "ann@shop.test", "amount": 250, "currency": "EUR", "urgent": True, "copies": 2, "row_id": 7})
     ['ann@shop.test', 250, 7]
     """

@@ -99,12 +99,6 @@ def find_leak(query: str, value: Any, removed_text: str, common: Iterable[str] =
     The value, its parts of three letters or digits and more, the removed text and its words must be gone. Words that say what kind of thing
     is asked for ("the airport") may stay: they are the ones the tool's own description uses, given as `common`, and never a name or number.
 
-    Args:
-        query: The query after the removal.
-        value: The removed argument value.
-        removed_text: The words taken out of the query.
-        common: Texts of the tool's specification.
-
     Returns:
         The revealing words, or an empty string.
     """

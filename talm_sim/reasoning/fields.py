@@ -227,5 +227,4 @@ def _text(name: str, value: Value) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text in which no field begins."""
     return trim(_HEAD.sub(r"\1\2 -", trim(text)))

@@ -102,12 +102,7 @@ def _is_form(values: Mapping[str, Value]) -> bool:
 
 
 class _Reader:
-    """Reads one form.
-
-    Args:
-        text: The text.
-        at: Where in it the form begins; later, where it ends.
-    """
+    """Reads one form."""
 
     def __init__(self, text: str, at: int = 0) -> None:
         self.text, self.at = text, at
@@ -175,7 +170,6 @@ class _Reader:
     # --- the form ---------------------------------------------------------------------------------------------------------------------
 
     def _json(self) -> bool:
-        """Read a whole object of JSON."""
         begun = self.text.rfind("{", 0, self.at) if self._brace else self.at
         if not self.text.startswith("{", begun):
             return False

@@ -33,9 +33,6 @@ def find_embedder(name: str = DEFAULT_EMBEDDER) -> Embedder:
 
     Args:
         name: `wordllama`, or a sentence-transformers model by its name on the hub or its directory.
-
-    Raises:
-        PrerequisiteError: What it needs is not installed, or there is no such model; the message says what to do.
     """
     return _WordLlama() if name == DEFAULT_EMBEDDER else _SentenceTransformer(name)
 

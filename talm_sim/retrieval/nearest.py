@@ -37,12 +37,7 @@ class Neighbour:
 
 
 class TextIndex:
-    """Some texts, embedded once.
-
-    Args:
-        texts: The texts searched.
-        embedder: Embeds them, and the query.
-    """
+    """Some texts, embedded once."""
 
     def __init__(self, texts: Sequence[str], embedder: Embedder) -> None:
         self.texts = tuple(texts)

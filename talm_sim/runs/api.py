@@ -356,9 +356,6 @@ def run_to_completion(work: Coroutine[Any, Any, _T]) -> _T:
     """Run a coroutine in a loop of its own, and return what it returns; where a loop is running, as in a notebook, in a thread of its own.
 
     Agents and tools of the user's run on another loop, which lives on.
-
-    Raises:
-        PrerequisiteError: It is called where those run: the loop would wait for itself.
     """
     if is_foreign_loop():
         work.close()

@@ -8,7 +8,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from talm_sim.common.turn_notes import follow_turns
 from talm_sim.errors import PrerequisiteError
@@ -23,7 +23,6 @@ from talm_sim.types import Episode, Scenario, episode_id
 
 if TYPE_CHECKING:
     from talm_sim.agent.episode import Waiting
-    from talm_sim.agent.humans import HumanReply
 
 _POLL_SECONDS = 0.2
 _NOTED_SECONDS = 1.0
@@ -35,20 +34,9 @@ Ask = Callable[[Question, Desk], Awaitable[None]]
 """Puts a question to a person and files the answer at the desk. If the question stays open, nobody is there, and no further one is put."""
 
 
-class EpisodeRunner(Protocol):
-    """Runs one episode, or the next stretch of one that waited."""
-
-    async def __call__(
-        self,
-        scenario: Scenario,
-        *,
-        epoch: int,
-        attempt: int,
-        resume: Mapping[str, HumanReply] | None = None,
-        state: Mapping[str, Any] | None = None,
-    ) -> Episode | Waiting:
-        """Run an episode; with `resume` (answers by interrupt id) and `state` (`Waiting.state`), continue one."""
-        ...
+EpisodeRunner: TypeAlias = "Callable[..., Awaitable[Episode | Waiting]]"
+"""Runs an episode of a scenario, given `epoch` and `attempt`; with `resume` (answers by interrupt id) and `state` (`Waiting.state`), it goes on
+with one that waited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,7 +304,6 @@ class _Batch:
         return [(one.episode_id, one.attempt, asked) for one in self._held.values() for asked in one.withdrawn()]
 
     def _collect_answers(self, episode_id: str = "") -> None:
-        """Make ready what has all its answers, of one episode or all."""
         for ready in answered_episodes(self._store.reader, episode_id):
             paused = self._paused.pop(ready, None)
             if paused is not None:

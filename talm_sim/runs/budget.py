@@ -20,16 +20,7 @@ from talm_sim.types import Usage
 
 
 class Spending:
-    """The spending of a command against its budget. It is asked before anything starts that may ask a model.
-
-    Args:
-        budget: The limits.
-        prices: Model to its price; needed where the cost is limited.
-        on_event: Receives the event that a limit is reached.
-
-    Raises:
-        PrerequisiteError: The cost is limited, and there are no prices.
-    """
+    """The spending of a command against its budget. It is asked before anything starts that may ask a model."""
 
     def __init__(self, budget: Budget, prices: Mapping[str, Price] | None, on_event: OnEvent) -> None:
         if budget.cost is not None and prices is None:
@@ -43,11 +34,7 @@ class Spending:
         self._left: Counter[str] = Counter()
 
     def stops(self, in_flight: int = 0) -> bool:
-        """Return whether a limit is reached, so that nothing more may start; the first time, report it.
-
-        Args:
-            in_flight: How many episodes or judgements are in flight.
-        """
+        """Return whether a limit is reached, so that nothing more may start; the first time, report it."""
         spent = self._spent()
         reached = tuple(name for name, limit in self._limits.items() if spent[name] >= limit)
         if reached and not self._stopped:
@@ -61,11 +48,7 @@ class Spending:
             self._left[what] += number
 
     def check(self, config: RunConfig) -> None:
-        """Check that the models of a run that is continued later have prices, if they need them.
-
-        Raises:
-            PrerequisiteError: One has none.
-        """
+        """Check that the models of a run that is continued later have prices, if they need them."""
         if config.models in (Traffic.LIVE, Traffic.RECORD):
             for model in filter(None, (config.model, config.judge_model, person_model(config))):
                 self._admit(model)
@@ -104,15 +87,8 @@ class Spending:
 def within_budget(config: RunConfig, on_event: OnEvent) -> Iterator[Spending | None]:
     """Count what the models of the block are asked, and report it at its end.
 
-    Args:
-        config: Its `budget` and `prices` count.
-        on_event: Receives what happens.
-
     Yields:
         What decides whether anything more may start; None without a budget.
-
-    Raises:
-        PrerequisiteError: The price file cannot be read, or there is none and the cost is limited.
     """
     if not config.budget:
         yield None

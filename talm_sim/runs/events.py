@@ -11,27 +11,6 @@ from talm_sim.models.servers import ServersChange, on_servers_change
 from talm_sim.tools_env.restarts import on_restart
 from talm_sim.types import Termination
 
-__all__ = [
-    "BudgetReached",
-    "BudgetSpent",
-    "EpisodeFinished",
-    "EpisodeStarted",
-    "EpisodeWaiting",
-    "JudgeProgress",
-    "OnEvent",
-    "PartSpent",
-    "RequestRetried",
-    "RunEvent",
-    "RunFinished",
-    "RunStarted",
-    "ServersChanged",
-    "ShardsProgress",
-    "ToolsRestarted",
-    "ignore_events",
-    "listening",
-    "show_progress_with",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:

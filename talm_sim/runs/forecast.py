@@ -85,13 +85,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The forecast of a run.
-
-    Attributes:
-        job: The job, with every automatic value that needs no model.
-        groups: Group to its number of scenarios.
-        costs: One entry per model.
-    """
+    """The forecast of a run."""
 
     job: Job[Any]
     groups: Mapping[str, int]
@@ -104,24 +98,12 @@ class Forecast:
 
 
 def forecast(config: RunConfig, prices: Mapping[str, Price] | None = None) -> Forecast:
-    """Forecast a run.
-
-    Args:
-        config: What would be run.
-        prices: Model to its price.
-
-    Raises:
-        PrerequisiteError: The run would be refused, or a model that it asks has no price.
-    """
+    """Forecast a run."""
     return run_to_completion(_forecast(config, prices))
 
 
 def episodes_of(config: RunConfig) -> int:
-    """Return how many episodes a run would have.
-
-    Raises:
-        PrerequisiteError: Something that the configuration names does not exist.
-    """
+    """Return how many episodes a run would have."""
     _, scenarios = plan(configure(config, {}), Shared())
     return len(scenarios_of_shard(scenarios, config.shard)) * config.epochs
 
@@ -135,11 +117,7 @@ async def _forecast(config: RunConfig, prices: Mapping[str, Price] | None) -> Fo
 
 
 async def forecast_planned(
-    job: Job[Any],
-    scenarios: Sequence[Scenario],
-    shared: Unsent,
-    prices: Mapping[str, Price] | None,
-    left: Sequence[Scenario] | None = None,
+    job: Job[Any], scenarios: Sequence[Scenario], shared: Unsent, prices: Mapping[str, Price] | None, left: Sequence[Scenario] | None = None
 ) -> Forecast:
     """Forecast a run that is planned.
 
@@ -149,9 +127,6 @@ async def forecast_planned(
         shared: What other runs of the session opened.
         prices: Model to its price.
         left: The scenario of each episode that is still to be run; by default, each scenario once per epoch. Every episode is judged.
-
-    Raises:
-        PrerequisiteError: The run would be refused, or a model that it asks has no price.
     """
     opened: dict[str, ToolSpec] = {}
     if not _needs_loading(job.config):

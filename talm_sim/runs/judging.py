@@ -50,9 +50,6 @@ def check_judges(job: Job[Any]) -> Job[Any]:
 
     Returns:
         The job, the run it is paired with by its full name.
-
-    Raises:
-        PrerequisiteError: A judge is unknown, another task's own, or lacks its model; or the prompt file is broken.
     """
     _instructions(job)
     if has_no_answers(job) and (job.config.judge or job.config.judge_model):
@@ -88,11 +85,7 @@ def check_judges(job: Job[Any]) -> Job[Any]:
 
 
 def _instructions(job: Job[Any]) -> dict[str, str]:
-    """Return the user's texts in place of the judges' own; a file of them may serve several tasks.
-
-    Raises:
-        PrerequisiteError: The file is broken, or has a key that no judge reads.
-    """
+    """Return the user's texts in place of the judges' own; a file of them may serve several tasks."""
     if job.config.prompts is not None:
         _meet_all_judges()
     return load_instructions(job.config.prompts)
@@ -105,21 +98,11 @@ def _meet_all_judges() -> None:
 
 
 def _owner(judge: str) -> str:
-    """Return the task a judge is made for; empty for one that judges any."""
     return next((task.name for task in every_task() if judge in task.own_judges), "")
 
 
 async def open_grader(job: Job[Any], scenarios: Iterable[Scenario], shared: Shared) -> Grader:
-    """Open the judges' model, once for a session.
-
-    Args:
-        job: Settled.
-        scenarios: Those of the run.
-        shared: Opens it, and closes it with the session.
-
-    Raises:
-        PrerequisiteError: The model can be neither replayed nor asked live.
-    """
+    """Open the judges' model, once for a session."""
     config, judge_model, judges = job.config, job.config.judge_model, judge_names(job)
     if judge_model is None:
         return Grader(judges)
@@ -139,11 +122,7 @@ async def open_grader(job: Job[Any], scenarios: Iterable[Scenario], shared: Shar
 
 
 def _judge_traffic(config: RunConfig, library: CassetteLibrary, scenarios: Iterable[Scenario]) -> Traffic | None:
-    """Return the traffic of the judges' model: as the agent's, for replay must not reach the network; None for a model in process.
-
-    Raises:
-        PrerequisiteError: The agent's model is replayed, and the judges' was not recorded.
-    """
+    """Return the traffic of the judges' model: as the agent's, for replay must not reach the network; None for a model in process."""
     model = config.judge_model
     assert model is not None
     if in_process(model):
@@ -267,12 +246,7 @@ def _earlier_verdicts(conn: sqlite3.Connection, judges: list[tuple[str, str]]) -
 
 
 async def score(
-    store: RunStore,
-    judges: Sequence[Judge],
-    *,
-    max_at_once: int = 16,
-    on_event: OnEvent = ignore_events,
-    spending: Spending | None = None,
+    store: RunStore, judges: Sequence[Judge], *, max_at_once: int = 16, on_event: OnEvent = ignore_events, spending: Spending | None = None
 ) -> int:
     """Let each judge say what it thinks of every finished episode it has not judged yet, several episodes at once.
 

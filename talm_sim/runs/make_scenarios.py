@@ -28,11 +28,7 @@ _OnLive = Callable[[Path | None, Bound], None]
 
 
 def bound_of(maker: Maker[Any, Any, Any]) -> tuple[int, Bound]:
-    """Return how many sources there are and what writing may cost, including finished sources; no model is asked.
-
-    Raises:
-        PrerequisiteError: Something is missing or wrong; the message says what to fix.
-    """
+    """Return how many sources there are and what writing may cost, including finished sources; no model is asked."""
     _check_model(maker.options)
     sources = _sources(maker)
     return len(sources), sum(map(maker.bound, sources), Bound())
@@ -48,18 +44,8 @@ async def make_scenarios(
 ) -> dict[str, Any]:
     """Make scenarios, or continue where an earlier call ended.
 
-    Args:
-        task: The task of the scenarios.
-        maker: Makes the scenarios.
-        command: The command line; it is stored with the scenarios.
-        on_live: Called before a model is asked.
-        on_progress: Called after each finished source.
-
     Returns:
         The report.
-
-    Raises:
-        PrerequisiteError: Something is missing or wrong; the message says what to fix.
     """
     options: MakingOptions = maker.options
     _check_model(options)

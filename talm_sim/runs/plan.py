@@ -36,11 +36,7 @@ class Plan(NamedTuple):
     """What is run, in order; of a shard, the whole it is cut from, so that all shards decide alike."""
 
     def check_size(self) -> None:
-        """Refuse a run of very many episodes, which is a slip more often than meant, before anything is made for each.
-
-        Raises:
-            PrerequisiteError: It would have more than `MANY`.
-        """
+        """Refuse a run of very many episodes, which is a slip more often than meant, before anything is made for each."""
         config = self.job.config
         scenarios = self.scenarios if config.shard is None else scenarios_of_shard(self.scenarios, config.shard)
         if (episodes := len(scenarios) * config.epochs) > MANY:
@@ -49,11 +45,7 @@ class Plan(NamedTuple):
 
 
 def plan(job: Job[Any], shared: Shared, *, large: bool = True) -> Plan:
-    """Read the scenarios, decide every automatic value that needs no model, and see that the judges are there.
-
-    Raises:
-        PrerequisiteError: A scenario, judge, wording or recording it needs is not there.
-    """
+    """Read the scenarios, decide every automatic value that needs no model, and see that the judges are there."""
     if job.config.shard is not None:
         check_shard(job)
     if job.config.on is not None:
@@ -73,11 +65,7 @@ def plan(job: Job[Any], shared: Shared, *, large: bool = True) -> Plan:
 
 
 def settle_automatic(job: Job[Any], recorded: Recorded) -> Job[Any]:
-    """Decide the automatic values: the model is replayed where a recording is found; the rest is the task's affair.
-
-    Raises:
-        PrerequisiteError: The user says how tools are reached, and the task executes none.
-    """
+    """Decide the automatic values: the model is replayed where a recording is found; the rest is the task's affair."""
     models, tools = job.config.models, job.config.tools
     if tools not in (None, models) and not isinstance(job.options, AgentOptions):
         raise PrerequisiteError(f"tools {tools}: task {job.task.name} executes no tools; leave it out.")
@@ -128,12 +116,7 @@ def _check_cassettes(config: RunConfig) -> None:
 
 @asynccontextmanager
 async def build(
-    job: Job[Any],
-    scenarios: Sequence[Scenario],
-    shared: Shared,
-    begun_with: RunManifest | None = None,
-    *,
-    answered: bool = False,
+    job: Job[Any], scenarios: Sequence[Scenario], shared: Shared, begun_with: RunManifest | None = None, *, answered: bool = False
 ) -> AsyncIterator[Built]:
     """Open a planned job, and try it: before the run exists, so that a failed start leaves nothing behind.
 
@@ -143,9 +126,6 @@ async def build(
         shared: What other runs of the session opened.
         begun_with: For a run that continues: what it started with, of which texts and weights must be the same.
         answered: For a run that continues: whether its model's server answered before, so that a refusal concerns one episode only.
-
-    Raises:
-        PrerequisiteError: Something the run needs is missing: a key, a recording, a package, a port; or a text is not the one it began with.
     """
     shard = job.config.shard if begun_with is None else None
     cut = None if shard is None else cut_scenarios(scenarios, shard)
@@ -186,9 +166,6 @@ async def _check_recorded(built: Built) -> None:
     """Check the recordings of a replayed model: play one episode of each group, and see that it was recorded with these settings.
 
     Other prompts, sampling or perturbations are other conversations; better said now than once for each episode.
-
-    Raises:
-        NotRecordedError: Not even the first request of an episode is in the recording.
     """
     config = built.job.config
     if config.models is not Traffic.REPLAY or not has_traffic(config.model):
@@ -214,11 +191,7 @@ async def _check_recorded(built: Built) -> None:
 
 
 def _check_number_recorded(built: Built) -> None:
-    """Check that all packaged scenarios are recorded if some are: the package has more than comes with a recording.
-
-    Raises:
-        NotRecordedError: Only some are.
-    """
+    """Check that all packaged scenarios are recorded if some are: the package has more than comes with a recording."""
     config, key, scenarios = built.job.config, recording_key(built.job), built.scenarios
     if config.scenarios is not None or config.epochs > 1:
         return

@@ -25,22 +25,14 @@ class Price:
 
 
 def price_of(model: str, prices: Mapping[str, Price]) -> Price:
-    """Return the price of a model.
-
-    Raises:
-        PrerequisiteError: It has none.
-    """
+    """Return the price of a model."""
     if model not in prices:
         raise PrerequisiteError(f"--prices: no price for {model}.{did_you_mean(model, prices) or ' The file contains no prices.'}")
     return prices[model]
 
 
 def prices_of(config: RunConfig) -> dict[str, Price] | None:
-    """Read the prices that a configuration names; None if it names none.
-
-    Raises:
-        PrerequisiteError: The file cannot be read, or a line has another form.
-    """
+    """Read the prices that a configuration names; None if it names none."""
     return None if config.prices is None else read_prices(config.prices)
 
 
@@ -48,9 +40,6 @@ def read_prices(file: Path) -> dict[str, Price]:
     """Read a price file: TOML with a line per model, `"openai/gpt-4o" = {input = 2.5, output = 10}`, for a million tokens.
 
     A line `currency = "USD"` gives the currency.
-
-    Raises:
-        PrerequisiteError: It cannot be read, or a line has another form.
     """
     prices: dict[str, Price] = {}
     document = read_toml(file, "--prices")

@@ -36,9 +36,6 @@ def load_config(file: Path | None = None, environ: Mapping[str, str] | None = No
         file: TOML file whose top-level keys are option names; a table named after a task contains that task's own.
         environ: Environment to read; the process's own by default.
         **options: Option values; None means "not given".
-
-    Raises:
-        PrerequisiteError: A value, key or name is wrong; the message names where it came from.
     """
     return read_config(file, environ, **options)[0]
 
@@ -62,17 +59,7 @@ def read_config(file: Path | None = None, environ: Mapping[str, str] | None = No
 
 
 def choose_task(document: Mapping[str, Any], file: Path | None, environ: Mapping[str, str], given: Mapping[str, Any]) -> Task[Any]:
-    """Import the plugins that are named, and return the task that the command line, the environment or the TOML file chooses.
-
-    Args:
-        document: The content of the file.
-        file: Its name, for messages.
-        environ: The environment.
-        given: `plugin` and `task`, as given on the command line.
-
-    Raises:
-        PrerequisiteError: A plugin cannot be imported, or there is no such task; the message names where it came from.
-    """
+    """Import the plugins that are named, and return the task that the command line, the environment or the TOML file chooses."""
     places = ((f"{file}: ", document, str), ("", environ, lambda name: ENV_PREFIX + name.upper()), ("--", given, str))
     task: tuple[str, Any] = "", RunConfig.model_fields["task"].default
     for before, values, spelt in places:
@@ -99,9 +86,6 @@ def configure(config: RunConfig | None, options: Mapping[str, Any], *, look_up: 
         options: Shared options and the task's own.
         look_up: Whether what the options name must exist; for a stored run that is only read or judged, it need not.
         created: When the run was created.
-
-    Raises:
-        PrerequisiteError: An option is unknown or has a wrong value.
     """
     if config is not None and not isinstance(config, RunConfig):
         raise PrerequisiteError(f"{config!r} is not a RunConfig; name the option, as in split={config!r}.")
@@ -125,18 +109,7 @@ def configure(config: RunConfig | None, options: Mapping[str, Any], *, look_up: 
 
 
 def override(job: Job[Any], options: Mapping[str, Any], admitted: Collection[Scope], *, verb: str, otherwise: str) -> Job[Any]:
-    """Return a stored run's `job` with `options` in place, all of scopes `admitted`; an unchanged value is not an override.
-
-    Args:
-        job: The stored job.
-        options: New values; None means "not given".
-        admitted: Scopes that may change.
-        verb: What the user does, for the message.
-        otherwise: What to do instead, for the message.
-
-    Raises:
-        PrerequisiteError: An option is unknown, wrong, or would change what the run is.
-    """
+    """Return a stored run's `job` with `options` in place, all of scopes `admitted`; an unchanged value is not an override."""
     given = {name: value for name, value in options.items() if value is not None}
     if given.pop("on", None):
         raise PrerequisiteError(f"{verb}: --on belongs to `talm-sim run`; leave it out.")
@@ -156,9 +129,6 @@ def check_environment(environ: Mapping[str, str], task: Task[Any], *, others: bo
         environ: The environment.
         task: The task whose options are read.
         others: Whether options of other tasks may be set, as with a stored run, whose task is not chosen now.
-
-    Raises:
-        PrerequisiteError: The name is unknown, or another task's.
     """
     for variable in sorted(environ):
         name = variable.removeprefix(ENV_PREFIX).lower()
@@ -174,9 +144,6 @@ def refuse_unknown(name: str, task: Task[Any], place: str = "", *, spelt: Callab
         task: The task whose options are read.
         place: Where the name was given; the message begins with it.
         spelt: Writes a name as it is spelt there.
-
-    Raises:
-        PrerequisiteError: It is unknown, or another task's.
     """
     names = _names(task)
     if name in names:

@@ -54,12 +54,7 @@ class Built:
 
 @asynccontextmanager
 async def open_runner(built: Built, store: RunStore) -> AsyncIterator[EpisodeRunner]:
-    """Make the episode runner of a run; what waits for a person is kept in its directory.
-
-    Args:
-        built: The run.
-        store: The run, open for writing.
-    """
+    """Make the episode runner of a run; what waits for a person is kept in its directory."""
     if built.played is not None:
         yield _PlayedEpisodes(built.played)
         return
@@ -96,12 +91,7 @@ class _PlayedEpisodes:
 
 
 class Runner:
-    """Runs an episode with its recordings in place: opened before it, saved after it.
-
-    Args:
-        built: The run.
-        saver: Keeps paused episodes; None where nobody is asked.
-    """
+    """Runs an episode with its recordings in place: opened before it, saved after it."""
 
     def __init__(self, built: Built, saver: BaseCheckpointSaver[Any] | None) -> None:
         self.agent: Agent = built.opened.agent(saver)

@@ -11,11 +11,7 @@ from talm_sim.tasks import AgentOptions, Job
 
 
 def move_tool_objects(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options as they are written, where some are tools themselves: `tools=[...]` in place of their traffic, or among `tools_from`.
-
-    Raises:
-        PrerequisiteError: One of the objects cannot be a tool; the message names it.
-    """
+    """Return options as they are written, where some are tools themselves: `tools=[...]` in place of their traffic, or among `tools_from`."""
     options = dict(options)
     tools, sources = options.get("tools"), options.get("tools_from") or ()
     given = [] if tools is None or isinstance(tools, str) else options.pop("tools")
@@ -31,14 +27,7 @@ def move_tool_objects(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def resume_command(job: Job[Any], run: str, *options: str, **variables: str) -> str:
-    """Return the command that continues a run. It names the user's plugins, agent and tools, because a stored run never starts them by itself.
-
-    Args:
-        job: The stored job.
-        run: The run's name or path on a command line.
-        options: Further options of the command.
-        variables: Options that have no flag, and their values.
-    """
+    """Return the command that continues a run, with the plugins, agent and tools of the user: a stored run starts none by itself."""
     words = [f"{ENV_PREFIX}{name.upper()}={value}" for name, value in variables.items()]
     words = [*(["env"] if words else []), *words, "talm-sim", "resume", run]
     words += [word for module in job.config.plugin for word in ("--plugin", module)]
@@ -55,16 +44,7 @@ def _source_words(options: AgentOptions) -> list[str]:
 
 
 def check_sources(job: Job[Any], named: Sequence[str] | None, run: str) -> None:
-    """Check that the user names the tool sources of a continued run again: a stored run never starts or imports them by itself.
-
-    Args:
-        job: The stored job.
-        named: The sources that the user names.
-        run: What messages call the run.
-
-    Raises:
-        PrerequisiteError: The sources are missing or differ.
-    """
+    """Check that the user names the tool sources of a continued run again: a stored run never starts or imports them by itself."""
     if not isinstance(job.options, AgentOptions):
         return
     begun = job.options.tools_from

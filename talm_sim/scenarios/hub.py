@@ -5,11 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from talm_sim.errors import PrerequisiteError, format_names
+from talm_sim.errors import PrerequisiteError
 
-_MOST_NAMED = 8
-"""Files of a data set that a message names."""
-_DATA_FILES = (".jsonl", ".json")
 _NAME = re.compile(r"hub:(?P<dataset>[\w.-]+/[\w.-]+)(?::(?P<file>[^:]+))?")
 
 
@@ -24,10 +21,6 @@ def local_file(file: Path, default: str = "") -> Path:
     Args:
         file: The file, or `hub:OWNER/DATASET[:FILE]`.
         default: The file of a dataset on the hub that is read where none is named.
-
-    Raises:
-        PrerequisiteError: It is on the hub and cannot be had: no `huggingface_hub`, no network, no such dataset or file, no access, or no
-            file is named; the message names the files that the dataset has.
     """
     if not is_on_hub(file):
         return file
@@ -43,7 +36,7 @@ def local_file(file: Path, default: str = "") -> Path:
         ) from None
     dataset, name = match["dataset"], match["file"] or default
     if not name:
-        raise PrerequisiteError(f"{file}: names no file of the dataset{_name_files(dataset)}; write hub:{dataset}:FILE.")
+        raise PrerequisiteError(f"{file}: names no file of the dataset; write hub:{dataset}:FILE.")
     why = ""
     try:
         # Asked once before: the download itself would try a dead network for half a minute before it looks into the cache.
@@ -53,7 +46,7 @@ def local_file(file: Path, default: str = "") -> Path:
     except errors.RepositoryNotFoundError:
         raise PrerequisiteError(f"{file}: there is no such dataset, or it is private; check the name, or set HF_TOKEN.") from None
     except errors.EntryNotFoundError:
-        raise PrerequisiteError(f"{file}: the dataset has no file {name}{_name_files(dataset)}; write hub:{dataset}:FILE.") from None
+        raise PrerequisiteError(f"{file}: the dataset has no file {name}; write hub:{dataset}:FILE.") from None
     except Exception as err:  # a network's errors are those of whichever client this version of the library uses
         why = _summarize_error(err)
     try:
@@ -61,17 +54,6 @@ def local_file(file: Path, default: str = "") -> Path:
     except Exception as err:
         problem = f"cannot be downloaded ({why or _summarize_error(err)}), and it is not in the hub's cache"
         raise PrerequisiteError(f"{file}: {problem}; try again with the network, or give a local file.") from None
-
-
-def _name_files(dataset: str) -> str:
-    """List the data files of a dataset in words; empty if the hub does not say."""
-    import huggingface_hub as hub
-
-    try:
-        files = sorted(one for one in hub.HfApi().list_repo_files(dataset, repo_type="dataset") if one.endswith(_DATA_FILES))
-    except Exception:  # what is wrong with the dataset is said where a file of it is asked for
-        return ""
-    return f"; its files: {format_names(files, _MOST_NAMED)}" if files else ""
 
 
 def _summarize_error(err: Exception) -> str:

@@ -78,3 +78,13 @@ def tool_name(tool: str) -> str:
     """Return the name in a tool's JSON text, even inside `function`; empty if there is none."""
     name = spec_of(tool).get("name")
     return name if isinstance(name, str) else ""
+
+
+def describe_tool(text: str) -> str:
+    """Return what distinguishes a tool, from its specification; the text itself if it is none."""
+    try:
+        spec = parse(text)
+        needs = ", ".join(map(str, spec.get("parameters", {}).get("required", [])))
+        return f"{spec.get('name')}: {spec.get('description')} Needs: {needs or 'nothing'}."
+    except (ValueError, TypeError, AttributeError):
+        return text

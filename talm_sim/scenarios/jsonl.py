@@ -11,7 +11,7 @@ from typing import Any
 
 from talm_sim.common.plain_files import LARGEST_DATA, nests_deeply, read_text
 from talm_sim.errors import PrerequisiteError
-from talm_sim.types import Calls, Facts, Scenario
+from talm_sim.types import Scenario
 
 COMMENT = "//"
 """Begins a line for people alone; JSON never begins so."""
@@ -21,11 +21,7 @@ _HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
 def json_lines(source: Traversable) -> Iterator[tuple[str, Any]]:
-    """Read a file's JSON values, each with `<file>:<line>`; blank lines and comments are skipped.
-
-    Raises:
-        PrerequisiteError: The file cannot be read or is not UTF-8, or a line is not JSON.
-    """
+    """Read a file's JSON values, each with `<file>:<line>`; blank lines and comments are skipped."""
     for where, line in numbered_lines(source):
         try:
             yield where, parse(line)
@@ -34,11 +30,7 @@ def json_lines(source: Traversable) -> Iterator[tuple[str, Any]]:
 
 
 def numbered_lines(source: Traversable) -> Iterator[tuple[str, str]]:
-    """Read a file's lines unchanged, each with `<file>:<line>`; blank ones and comments are skipped.
-
-    Raises:
-        PrerequisiteError: The file cannot be read or is not UTF-8.
-    """
+    """Read a file's lines unchanged, each with `<file>:<line>`; blank ones and comments are skipped."""
     try:
         encoding = "utf-8-sig"
         text = read_text(source, LARGEST_DATA, encoding) if isinstance(source, Path) else source.read_text(encoding)
@@ -96,6 +88,6 @@ def write_scenarios(groups: Mapping[str, Sequence[Scenario]], directory: Path) -
 def short_form(scenario: Scenario) -> dict[str, Any]:
     """Return the scenario without the fields that have their default; the target keeps the type by which it is recognized."""
     short = scenario.model_dump(mode="json", exclude_defaults=True)
-    if isinstance(scenario.target, Facts | Calls):
+    if scenario.target is not None and not isinstance(scenario.target, dict):
         short["target"] = {"type": scenario.target.type, **short["target"]}
     return short

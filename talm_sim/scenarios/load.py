@@ -25,11 +25,7 @@ _ReadLine = Callable[[Any, str, str], Scenario]
 
 
 def read_scenario(line: Any, where: str, task: str) -> Scenario:
-    """Read a line as a scenario.
-
-    Raises:
-        PrerequisiteError: It is something else, is broken, or is of another task; the message names `where` and the field.
-    """
+    """Read a line as a scenario."""
     if not isinstance(line, dict):
         raise PrerequisiteError(f"{where}: is not a JSON object; write one scenario per line.")
     try:
@@ -71,10 +67,6 @@ def load_scenarios(
         data: Folder of its packaged scenarios: one `<group>.jsonl` per group.
         hub_file: The file of a dataset on the hub that is read where `file` names none.
         read: Reads a line; a task whose data has a form of its own gives its reader.
-
-    Raises:
-        PrerequisiteError: The file cannot be read, a line is broken or of another task (the message names file and line), two scenarios
-            share an id, or nothing is left to run.
     """
     if file is None:
         scenarios = [one for source in _packaged_files(groups, task, data) for one in _read_packaged(source, task, read)]

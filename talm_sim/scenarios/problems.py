@@ -10,13 +10,7 @@ from talm_sim.types import Scenario, ToolSpec
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something wrong with one scenario, and how to fix it.
-
-    Attributes:
-        scenario: Its id.
-        what: What is wrong.
-        fix: How to fix it.
-    """
+    """Something wrong with one scenario, and how to fix it."""
 
     scenario: str
     what: str

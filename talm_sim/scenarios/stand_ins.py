@@ -26,14 +26,7 @@ class ReplaceableTool(FrozenModel):
 
 @dataclass(frozen=True, slots=True)
 class StandIn:
-    """A tool whose work a person is asked to do.
-
-    Attributes:
-        tool: Its name.
-        description: What it does.
-        parameters: JSON Schema of its arguments.
-        response: JSON Schema of its answers; empty if none is known.
-    """
+    """A tool whose work a person is asked to do."""
 
     tool: str
     description: str
@@ -84,11 +77,7 @@ def _looks_structured(answer: str) -> bool:
 
 
 def find_stand_in(
-    question: str,
-    scenario: Scenario,
-    specs: Mapping[str, ToolSpec],
-    known: Mapping[str, ReplaceableTool],
-    failed: Collection[str] = (),
+    question: str, scenario: Scenario, specs: Mapping[str, ToolSpec], known: Mapping[str, ReplaceableTool], failed: Collection[str] = ()
 ) -> StandIn | None:
     """Return the tool whose work a question asks for; None if it asks for none that a person can replace.
 

@@ -50,12 +50,7 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """How far queries are from published ones: 0 for equal distributions, 1 for those that share nothing.
-
-    Attributes:
-        first_words: Total variation distance of their first words.
-        lengths: Kolmogorov-Smirnov distance of their numbers of words.
-    """
+    """How far queries are from published ones: 0 for equal distributions, 1 for those that share nothing."""
 
     first_words: float
     lengths: float

@@ -98,7 +98,6 @@ def _fault_in_calls(turns: Sequence[Turn]) -> str:
 
 
 def _messages(turns: Sequence[Turn]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield all messages, each with its place."""
     for number, turn in enumerate(turns):
         for index, message in enumerate(turn.messages):
             yield f"turns.{number}.messages.{index}", message

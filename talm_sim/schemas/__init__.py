@@ -2,8 +2,8 @@
 
 From the lowest layer up:
 
-- `patterns.py` matches the patterns of schemas in linear time
 - `work.py` counts and limits the work of a check
+- `patterns.py` matches the patterns of schemas in linear time
 - `inline.py` writes a schema without references, and in a few words
 - `keywords.py` checks each keyword of a schema
 - `validation.py` checks values against schemas, and schemas themselves

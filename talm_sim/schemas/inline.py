@@ -88,7 +88,6 @@ def _shape(schema: Any, depth: int) -> str:
 
 
 def _alternatives(schema: Mapping[str, Any], depth: int) -> list[str]:
-    """Return what a value may be, one by one; empty for a schema without a list of that."""
     if "const" in schema or isinstance(schema.get("enum"), list):
         values = [schema["const"]] if "const" in schema else schema["enum"]
         return [json.dumps(value, ensure_ascii=False) for value in values[:_FEW]] + (["..."] if len(values) > _FEW else [])

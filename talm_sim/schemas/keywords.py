@@ -8,22 +8,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
 from jsonschema import Draft202012Validator, FormatChecker, ValidationError
 from jsonschema.validators import extend
 
-from talm_sim.schemas.patterns import LONGEST, NoPattern, NotMatched, pattern_of
+from talm_sim.schemas.patterns import LONGEST, NoPattern, NotMatched, Pattern, check_pattern, pattern_of
 from talm_sim.schemas.work import current_work
 
 _EACH = frozenset({"items", "contains", "additionalProperties", "patternProperties", "propertyNames"})
 """Keywords that look at each item or property."""
 _CONTRARY = frozenset({"not", "if", "oneOf", "contains", "unevaluatedItems", "unevaluatedProperties"})
 """Keywords that find a fault where a part fits: one that could not be checked counts as fitting."""
-_TO_MAKE = 200
-"""Steps to make the automaton of a pattern, beside one for each state."""
 _EVOLVED = Draft202012Validator.evolve
 
 Errors = Iterator[ValidationError]
@@ -52,13 +49,11 @@ def _search(pattern: str, text: str) -> bool | None:
     work.spend(1)
     try:
         if pattern not in work.patterns:
-            work.spend(min(len(pattern), LONGEST))
-            work.patterns[pattern] = one = pattern_of(pattern)
-            work.spend(_TO_MAKE + one.size)
-        one = work.patterns[pattern]
+            work.patterns[pattern] = pattern_of(pattern)
+        one: Pattern = work.patterns[pattern]
         work.spend(one.size * len(text) * (1 if text.isascii() else 3) / 100)
         return one.found_in(text)
-    except (NoPattern, NotMatched) as err:
+    except NotMatched as err:
         work.pass_over(str(err))
         return None
 
@@ -150,85 +145,13 @@ def _spend_to_follow(validator: Any, target: str, *, anywhere: bool) -> None:
         work.weigh(work.root, each=15)
 
 
-def _unevaluated_items(validator: Any, rest: Any, instance: Any, schema: Any) -> Errors:
-    if not isinstance(instance, list):
-        return
-    seen = _evaluated_items(validator, instance, schema)
-    left = [item for place, item in enumerate(instance) if place not in seen]
-    if left:
-        told = ", ".join(map(repr, left))
-        yield ValidationError(f"Unevaluated items are not allowed ({told} {'was' if len(left) == 1 else 'were'} unexpected)")
+def _unevaluated(kind: type[list[Any] | dict[str, Any]]) -> _Keyword:
+    def check(validator: Any, rest: Any, instance: Any, schema: Any) -> Errors:
+        if rest is not True and isinstance(instance, kind):
+            current_work().pass_over("what is not evaluated elsewhere is not checked")
+        yield from ()
 
-
-def _evaluated_items(validator: Any, instance: list[Any], schema: Any) -> set[int]:
-    """Return the places of the items that some other keyword evaluates."""
-    current_work().spend(3 + len(instance) / 5)
-    if isinstance(schema, bool):
-        return set()
-    if "items" in schema:
-        return set(range(len(instance)))
-    seen = set(range(min(len(schema.get("prefixItems", ())), len(instance))))
-    for key in ("contains", "unevaluatedItems"):
-        if key in schema:
-            fitting = validator.evolve(schema=schema[key])
-            seen.update(place for place, item in enumerate(instance) if fitting.is_valid(item))
-    for inner, part in _applied_schemas(validator, instance, schema):
-        seen |= _evaluated_items(inner, instance, part)
-    return seen
-
-
-def _unevaluated_properties(validator: Any, rest: Any, instance: Any, schema: Any) -> Errors:
-    if not isinstance(instance, dict):
-        return
-    seen = _evaluated_properties(validator, instance, schema)
-    left = [name for name in instance if name not in seen]
-    # One that does not fit is told as often as it has faults.
-    wrong = [name for name in left for _ in validator.descend(instance[name], rest, path=name, schema_path=name)]
-    if wrong and rest is False:
-        told = ", ".join(map(repr, sorted(wrong)))
-        yield ValidationError(f"Unevaluated properties are not allowed ({told} {'was' if len(wrong) == 1 else 'were'} unexpected)")
-    elif wrong:
-        told = ", ".join(map(repr, wrong))
-        yield ValidationError(
-            "Unevaluated properties are not valid under the given schema "
-            f"({told} {'was' if len(wrong) == 1 else 'were'} unevaluated and invalid)"
-        )
-
-
-def _evaluated_properties(validator: Any, instance: dict[str, Any], schema: Any) -> set[str]:
-    """Return the names of the properties that some other keyword evaluates."""
-    current_work().spend(3 + len(instance) / 5)
-    if isinstance(schema, bool):
-        return set()
-    seen = {name for name in instance if name in schema.get("properties", ())}
-    for key in ("additionalProperties", "unevaluatedProperties"):
-        if key in schema:
-            seen.update(name for name, value in instance.items() if next(validator.descend(value, schema[key]), None) is None)
-    for pattern in schema.get("patternProperties", ()):
-        seen.update(name for name in instance if _search(pattern, name) is not False)
-    for name, part in schema.get("dependentSchemas", {}).items():
-        if name in instance:
-            seen |= _evaluated_properties(validator, instance, part)
-    for inner, part in _applied_schemas(validator, instance, schema):
-        seen |= _evaluated_properties(inner, instance, part)
-    return seen
-
-
-def _applied_schemas(validator: Any, instance: Any, schema: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
-    """Yield the schemas that apply in place to an instance, each with a validator that knows where its references lead."""
-    for key in ("$ref", "$dynamicRef"):
-        if key in schema:
-            _spend_to_follow(validator, schema[key], anywhere=key == "$dynamicRef")
-            found = validator._resolver.lookup(schema[key])
-            yield validator.evolve(schema=found.contents, _resolver=found.resolver), found.contents
-    for key in ("allOf", "oneOf", "anyOf"):
-        yield from ((validator, part) for part in schema.get(key, ()) if next(validator.descend(instance, part), None) is None)
-    if "if" in schema:
-        holds = validator.evolve(schema=schema["if"]).is_valid(instance)
-        if holds:
-            yield validator, schema["if"]
-        if (then := "then" if holds else "else") in schema:
-            yield validator, schema[then]
+    return check
 
 
 def _evolve(self: Any, **changes: Any) -> Any:
@@ -250,12 +173,11 @@ _OWN: Mapping[str, _Keyword] = {
     "enum": _one_of_values("enum"),
     "$ref": _reference("$ref"),
     "$dynamicRef": _reference("$dynamicRef"),
-    "unevaluatedItems": _unevaluated_items,
-    "unevaluatedProperties": _unevaluated_properties,
+    "unevaluatedItems": _unevaluated(list),
+    "unevaluatedProperties": _unevaluated(dict),
 }
 BoundedValidator: Any = extend(  # type: ignore[no-untyped-call]
-    Draft202012Validator,
-    {name: _bound(name, _OWN.get(name, check)) for name, check in Draft202012Validator.VALIDATORS.items()},
+    Draft202012Validator, {name: _bound(name, _OWN.get(name, check)) for name, check in Draft202012Validator.VALIDATORS.items()}
 )
 BoundedValidator.evolve = _evolve
 FORMATS = FormatChecker(formats=())
@@ -266,6 +188,5 @@ FORMATS = FormatChecker(formats=())
 def _is_pattern(text: object) -> bool:
     if isinstance(text, str):
         current_work().spend(min(len(text), LONGEST))
-        with suppress(NotMatched):
-            pattern_of(text)
+        check_pattern(text)
     return True

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from talm_sim.schemas.patterns import NoPattern, NotMatched, pattern_of
+from talm_sim.schemas.patterns import NotMatched, pattern_of
 from talm_sim.schemas.work import NotChecked, current_work, limit_work
 
 if TYPE_CHECKING:
@@ -40,10 +40,6 @@ class Schema:
 
     def faults(self, value: Any, most: int | None = None) -> list[ValidationError]:
         """Return the faults of a value: the parts that do not fit.
-
-        Args:
-            value: As JSON has it.
-            most: Where to stop; None to find all.
 
         Raises:
             NotChecked: Nothing was found, and not all could be checked.
@@ -99,20 +95,22 @@ def fault_of_schema(schema: Any) -> ValidationError | None:
             raise NotChecked("it is nested too deeply") from None
 
 
-def unchecked_patterns(schema: Any) -> Iterator[tuple[str, str]]:
-    """Yield the patterns of a schema that values are not checked for, each with the reason."""
-    parts = [schema]
-    while parts:
-        one = parts.pop()
-        if not isinstance(one, Mapping):
-            continue
-        patterns = one.get("patternProperties")
-        for pattern in (one.get("pattern"), *(patterns if isinstance(patterns, Mapping) else ())):
-            if isinstance(pattern, str):
-                try:
-                    pattern_of(pattern)
-                except (NoPattern, NotMatched) as err:
-                    yield pattern, str(err)
-        parts += (one[key] for key in _ONE if key in one)
-        parts += (part for key in _SEVERAL if isinstance(one.get(key), list) for part in one[key])
-        parts += (part for key in _NAMED if isinstance(one.get(key), Mapping) for part in one[key].values())
+def unchecked_patterns(schema: Any) -> list[tuple[str, str]]:
+    """Return the patterns of a schema that values are not checked for, each with the reason."""
+    parts, found = [schema], []
+    with limit_work(_STEPS_OF_SCHEMA):
+        while parts:
+            one = parts.pop()
+            if not isinstance(one, Mapping):
+                continue
+            patterns = one.get("patternProperties")
+            for pattern in (one.get("pattern"), *(patterns if isinstance(patterns, Mapping) else ())):
+                if isinstance(pattern, str):
+                    try:
+                        pattern_of(pattern)
+                    except (NotMatched, NotChecked) as err:
+                        found.append((pattern, str(err)))
+            parts += (one[key] for key in _ONE if key in one)
+            parts += (part for key in _SEVERAL if isinstance(one.get(key), list) for part in one[key])
+            parts += (part for key in _NAMED if isinstance(one.get(key), Mapping) for part in one[key].values())
+    return found

@@ -8,10 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from talm_sim.schemas.patterns import Pattern
+from typing import Any
 
 STEPS = 300_000.0
 """Of one check: about a third of a second."""
@@ -36,7 +33,7 @@ class Work:
         self.left = steps
         self.unknown = 0
         self.why = ""
-        self.patterns: dict[str, Pattern] = {}
+        self.patterns: dict[str, Any] = {}
         self.root: Any = None
 
     def spend(self, steps: float) -> None:

@@ -143,13 +143,7 @@ class Played:
         self._assert(lambda episode: f"the agent called {tool}" if any(is_call(event, tool) for event in episode.events) else "")
 
     def called(
-        self,
-        tool: str,
-        /,
-        match: Literal["subset", "exact"] = "subset",
-        *,
-        arguments: Mapping[str, Any] | None = None,
-        **named: Any,
+        self, tool: str, /, match: Literal["subset", "exact"] = "subset", *, arguments: Mapping[str, Any] | None = None, **named: Any
     ) -> None:
         """Assert that a tool was called with these arguments at least once; a failed call counts as a call.
 
@@ -367,7 +361,6 @@ def _describe_break(episode: Episode) -> str:
 
 
 def _describe_end(episode: Episode) -> str:
-    """Describe the end of an episode that did not end with an answer."""
     if episode.termination is Termination.ANSWERED:
         return ""
     said = f": {one_line(episode.error, 300)}" if episode.error else ""

@@ -85,11 +85,7 @@ def names_not_offered(episode: Episode, scenario: Scenario, specs: Mapping[str, 
 
 
 class FaultLabels:
-    """What an agent did with each fault of a run.
-
-    Args:
-        stored: The run.
-    """
+    """What an agent did with each fault of a run."""
 
     def __init__(self, stored: StoredRun) -> None:
         self._stored = stored

@@ -16,5 +16,4 @@ From the lowest layer up:
 - `environment.py` is what one episode can reach
 - `trial_arguments.py` finds arguments to try a tool with, `trials.py` tries every tool, `health.py` sums up how tools answer
 - `samples.py` shows a fault by an example
-- `service.py` is an earlier name of the program `python -m talm_sim.world`
 """

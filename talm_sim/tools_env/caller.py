@@ -21,17 +21,9 @@ class ToolCaller:
     Args:
         sources: The sources, as written on the command line; none for the built-in tools.
         trusted: Whether code that came with data may run.
-
-    Raises:
-        PrerequisiteError: A source cannot be opened; raised when the block begins.
     """
 
-    def __init__(
-        self,
-        sources: tuple[str, ...] = (),
-        *,
-        trusted: bool = False,
-    ) -> None:
+    def __init__(self, sources: tuple[str, ...] = (), *, trusted: bool = False) -> None:
         self._sources = sources
         self._trusted = trusted
         self._session: ToolSession | None = None
@@ -71,11 +63,7 @@ class ToolCaller:
         return self._runner.run(work)
 
     def start_episode(self, start: Mapping[str, Any]) -> None:
-        """Make the following calls those of one episode: what earlier calls changed of its own tools is gone.
-
-        Args:
-            start: What its own tools start from.
-        """
+        """Make the following calls those of one episode: what earlier calls changed of its own tools is gone."""
         self._close_session()
         self._session = self.tools.open(start=start)
 

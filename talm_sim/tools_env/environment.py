@@ -127,12 +127,7 @@ class Environment:
 
 
 class EpisodeTools:
-    """The tools of one episode; made by `Environment.open`.
-
-    Attributes:
-        tools: The tools that the agent can see.
-        perturbations: The perturbations of the episode, in order.
-    """
+    """The tools of one episode; made by `Environment.open`."""
 
     def __init__(
         self,
@@ -171,10 +166,6 @@ class EpisodeTools:
 
     async def call(self, call: ToolCall | UnparsableCall, turn: int) -> ToolEvent:
         """Execute one call. The model's mistakes and the tools' failures come back as events with `ok` False.
-
-        Args:
-            call: What the model wrote.
-            turn: Index of the model turn.
 
         Raises:
             CassetteMissError: In replay, the call was not recorded.

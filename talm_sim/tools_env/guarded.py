@@ -15,15 +15,7 @@ _TOOL = "tool:"
 
 
 def guarded_tools(text: str, tools: Tools) -> frozenset[str]:
-    """Return the tools that a person approves each call of.
-
-    Args:
-        text: Names of tools and `writing`, with commas between them.
-        tools: The tools of the run.
-
-    Raises:
-        PrerequisiteError: There is no such tool; the message begins with `approve`.
-    """
+    """Return the tools that a person approves each call of."""
     found: set[str] = set()
     for word in filter(None, map(str.strip, text.split(","))):
         if word == _WRITING:

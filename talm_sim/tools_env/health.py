@@ -65,7 +65,7 @@ def health_of(trial: Trial, response_schema: JsonObject) -> ToolHealth:
         len(trial.answers),
         states.count(False),
         median(took) if took else None,
-        _p95(took) if took else None,
+        sorted(took)[max(0, -(-95 * len(took) // 100) - 1)] if took else None,
         _matches(response_schema, trial.answers),
         trial.example.arguments,
         made_up,
@@ -98,7 +98,3 @@ def _matches(schema: JsonObject, answers: Sequence[CallResult]) -> bool | None:
     with limit_work():
         fits = [stated.fits(one.value()) for one in found]
     return False if False in fits else None if None in fits else True
-
-
-def _p95(took: Sequence[float]) -> float:
-    return sorted(took)[max(0, -(-95 * len(took) // 100) - 1)]

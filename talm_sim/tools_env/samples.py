@@ -93,9 +93,6 @@ async def show_effect(*perturb: str) -> Sight:
     """Play the example with some perturbations, or with none, through the code that plays an episode.
 
     The tools are listed first, so that a fault which needs an earlier answer has one. Nothing is waited for.
-
-    Raises:
-        PrerequisiteError: A perturbation cannot be opened.
     """
     source = _Mountains()
     others = {"get_mountain": [{**_ASKED, "name": name} for name in ("Elbrus", "Kazbek")]}

@@ -41,9 +41,6 @@ class Tools:
         sources: Where they come from.
         recorded: Recordings of tools whose source is absent: they can only be replayed.
         person: Whether the run has a person, whom tools may ask: calls of such tools have recordings apart, as their answers may differ.
-
-    Raises:
-        PrerequisiteError: Two sources have one name, or a tool's name is taken twice.
     """
 
     def __init__(
@@ -166,24 +163,13 @@ class Tools:
         return next(filter(None, (str(check(start)) for check in checks)), "")
 
     def open(self, episode: str = "", start: Mapping[str, object] | None = None) -> ToolSession:
-        """Return the tools of one episode.
-
-        Args:
-            episode: `<scenario>@<epoch>`; empty outside of any.
-            start: What the episode's own tools start from.
-        """
+        """Return the tools of one episode."""
         return ToolSession(self, episode, start or {})
 
     async def call(
         self, tool: str, arguments: Mapping[str, object], episode: str = "", player: Player | None = None
     ) -> tuple[HttpResponse, Origin]:
         """Answer a call from `player`, or live. A replayed answer is looked up inline, which costs less than a change of threads.
-
-        Args:
-            tool: Its name.
-            arguments: They fit its schema.
-            episode: `<scenario>@<epoch>`.
-            player: The episode's recording; None for a purely live call.
 
         Raises:
             CassetteMissError: In replay, the call was not recorded.
@@ -303,16 +289,7 @@ class ToolSession:
 
 
 async def open_tools(texts: Iterable[str] = (), *, trusted: bool = False, person: bool = False) -> Tools:
-    """Open sources as they are written on the command line; without any, the built-in tools.
-
-    Args:
-        texts: The sources.
-        trusted: Whether code that came with data may run.
-        person: Whether there is a person whom tools may ask.
-
-    Raises:
-        PrerequisiteError: A source cannot be read, reached or started; those that were opened are closed again.
-    """
+    """Open sources as they are written on the command line; without any, the built-in tools."""
     sources: list[ToolSource] = []
     try:
         for text in [*texts] or [BUILT_IN]:

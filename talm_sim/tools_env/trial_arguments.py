@@ -56,10 +56,6 @@ class Example:
 def example_arguments(spec: ToolSpec, given: Mapping[str, Any] | None = None) -> Example:
     """Return arguments for a tool.
 
-    Args:
-        spec: The tool.
-        given: The user's own, which take precedence.
-
     >>> example_arguments(ToolSpec(name="t", parameters={"properties": {"n": {"type": "integer", "minimum": 3}}, "required": ["n"]}))
     Example(arguments={'n': 3}, made_up=('n',))
     """
@@ -106,11 +102,7 @@ def _fill(arguments: JsonObject, open_ones: Mapping[str, Mapping[str, Any]], sai
 
 
 def read_arguments(file: Path, tools: Mapping[str, ToolSpec]) -> dict[str, JsonObject]:
-    """Read the user's own arguments: a JSON object of tools' names to their arguments.
-
-    Raises:
-        PrerequisiteError: It cannot be read, has another form, or names an unknown tool or argument.
-    """
+    """Read the user's own arguments: a JSON object of tools' names to their arguments."""
     fix = '; write {"TOOL": {"ARGUMENT": VALUE}}'
     try:
         read = json.loads(read_text(file, LARGEST_SETTINGS))
@@ -153,7 +145,6 @@ def _stated_values(schema: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _keywords_of(schema: Any) -> Mapping[str, Any]:
-    """Return a schema's keywords; `true` has none."""
     return schema if isinstance(schema, Mapping) else {}
 
 
@@ -171,12 +162,6 @@ def _fits_schema(schema: Mapping[str, Any], value: Any) -> bool:
 
 
 def _simplest_value(schema: Mapping[str, Any], place: int = 0) -> Any:
-    """Return the simplest value that fits; one that does not if none is found.
-
-    Args:
-        schema: Schema of the value.
-        place: How many values were made up before it.
-    """
     candidates = [*_candidates(schema, place)]
     return next((value for value in candidates if _fits_schema(schema, value)), candidates[0])
 

@@ -28,13 +28,7 @@ _LONGEST = 200
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """The result of one call.
-
-    Attributes:
-        response: What the tool answered; None if no answer came.
-        failure: Why no answer came.
-        took_ms: Milliseconds until then.
-    """
+    """The result of one call."""
 
     response: HttpResponse | None
     failure: str

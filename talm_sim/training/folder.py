@@ -36,11 +36,7 @@ _OPTIONS = {
 
 
 def check_place(out: Path) -> None:
-    """Check that a folder is there or can be created; nothing is written.
-
-    Raises:
-        PrerequisiteError: A part of its path is a file, or there is no permission to write.
-    """
+    """Check that a folder is there or can be created; nothing is written."""
     there = _nearest(out)
     if not there.is_dir():
         raise PrerequisiteError(f"--out {out}: cannot be written ({there} is not a folder); name another folder.")
@@ -50,11 +46,7 @@ def check_place(out: Path) -> None:
 
 
 def is_finished(out: Path, settings: dict[str, Any]) -> bool:
-    """Return whether a folder has the finished adapter of these settings.
-
-    Raises:
-        PrerequisiteError: It has something else.
-    """
+    """Return whether a folder has the finished adapter of these settings."""
     card = out / ADAPTER_CARD
     if not os.path.exists(card):
         if os.path.exists(out) and any(out.iterdir()):
@@ -77,11 +69,7 @@ def _change(key: str, before: Any, now: Any) -> str:
 
 
 def check_disk(out: Path, needs: int) -> None:
-    """Check that what a training writes fits on the disk; what its folder holds of it already is not counted again.
-
-    Raises:
-        PrerequisiteError: It does not fit.
-    """
+    """Check that what a training writes fits on the disk; what its folder holds of it already is not counted again."""
     lacking, free = needs - _held(out), shutil.disk_usage(_nearest(out)).free
     if free < lacking:
         raise PrerequisiteError(
@@ -100,17 +88,12 @@ def _held(out: Path) -> int:
 
 
 def _nearest(out: Path) -> Path:
-    """Return a folder, or what exists of its path."""
     return next(one for one in (out.absolute(), *out.absolute().parents) if os.path.exists(one))
 
 
 @contextlib.contextmanager
 def at_work(out: Path) -> Iterator[None]:
-    """Keep every other training out of a folder, and say in one line if the disk is full; what was half-written is deleted.
-
-    Raises:
-        PrerequisiteError: It cannot be written, another process trains there, or the disk is full.
-    """
+    """Keep every other training out of a folder, and say in one line if the disk is full; what was half-written is deleted."""
     try:
         out.mkdir(parents=True, exist_ok=True)
         handle = os.open(out, os.O_RDONLY)

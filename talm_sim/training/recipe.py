@@ -65,9 +65,6 @@ def read_recipe(name: str, method: Method, overrides: Mapping[str, Any] | None =
         name: One of `RECIPES`, or a TOML file.
         method: What it is used for.
         overrides: Values that replace the recipe's; a key of `open` that is replaced is open no more.
-
-    Raises:
-        PrerequisiteError: There is no such recipe, it is not for this method, or one of its values is wrong.
     """
     if name in RECIPES:
         written, where = packaged_toml("talm_sim.training", f"recipes/{name}.toml"), f"recipe {name}"

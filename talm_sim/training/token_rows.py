@@ -64,11 +64,7 @@ class Example:
 
 
 def read_rows(path: Path, method: Method) -> list[Row]:
-    """Read the rows of a file and check them.
-
-    Raises:
-        PrerequisiteError: The file cannot be read, or a row lacks something, is empty, or has an unknown class.
-    """
+    """Read the rows of a file and check them."""
     try:
         lines = read_text(path, LARGEST_DATA, "utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as err:
@@ -142,9 +138,6 @@ def encode_rows(rows: Sequence[Row], tokenizer: Any, *, name: str, max_length: i
         max_length: Most tokens of one text.
         ends: Tokens that end a turn, as the model's generation settings say.
         rendering: What conversations are rendered with.
-
-    Raises:
-        PrerequisiteError: A row would be cut, or the chat template leaves something of it out.
     """
     if tokenizer.eos_token_id is None:
         raise PrerequisiteError(f"{name}: its tokenizer has no token that ends a text, so the model could not learn to stop.")

@@ -93,11 +93,7 @@ class _Progress(TrainerCallback):  # type: ignore[misc]
         self._report(state.global_step, state.max_steps, None)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
-        """Report a finished step with its loss, before a checkpoint is written.
-
-        Raises:
-            PrerequisiteError: The weights can no longer be used.
-        """
+        """Report a finished step with its loss, before a checkpoint is written."""
         if not logs or "loss" not in logs:
             return
         if not isfinite(logs["loss"]) or not isfinite(logs["grad_norm"]):

@@ -102,15 +102,8 @@ class Forecast:
 def train(job: Job, report: Callable[[Step], None]) -> bool:
     """Train an adapter, or continue to.
 
-    Args:
-        job: What is to be trained.
-        report: Receives each step.
-
     Returns:
         Whether anything was left to do.
-
-    Raises:
-        PrerequisiteError: Something is missing or wrong, the folder has a training with other settings, or the disk is full.
     """
     examples, engine = _prepare(job)
     settings = _settings(job)
@@ -145,11 +138,7 @@ def train(job: Job, report: Callable[[Step], None]) -> bool:
 
 
 def forecast(job: Job) -> Forecast:
-    """Measure what a training will take, on its longest rows; nothing is kept.
-
-    Raises:
-        PrerequisiteError: Something is missing or wrong.
-    """
+    """Measure what a training will take, on its longest rows; nothing is kept."""
     examples, engine = _prepare(job)
     import resource  # not on Windows
 

@@ -1,4 +1,4 @@
-"""`export training`: rows with their card, from scenarios, a run and own rows; every wrong input is one line, and nothing is half-written."""
+"""`export training`: rows with their card, from scenarios and a run; every wrong input is one line, and nothing is half-written."""
 
 from __future__ import annotations
 
@@ -53,17 +53,6 @@ def test_a_set_is_written_with_its_card(rows: Path, tmp_path: Path, talm: Talm) 
     assert sorted(path.name for path in out.parent.iterdir()) == ["pref.card.json", "pref.jsonl"]
 
 
-def test_own_rows_are_mixed_in_and_said_in_the_card(rows: Path, own: Path, tmp_path: Path, talm: Talm) -> None:
-    out = tmp_path / "sft.jsonl"
-    code, _, told = talm("export", "training", str(rows), "--kind", "sft", "--out", str(out), "--mix", "2:1", "--with", str(own))
-    assert code == 0
-    assert "sources: 4 from own (67%), 2 from made up (33%)\n" in told
-    assert "left out 17: not drawn, to keep the ratio of --mix (" in told
-    assert [row["source"] for row in _lines(out)].count("own") == 4
-    assert [one["kind"] for one in _card(out)["sources"]] == ["scenarios", "own rows"]
-    assert {one["source"]: one["licence"] for one in _card(out)["licences"]} == {"own": "not stated", "made up": "CC-BY-4.0"}
-
-
 def test_rows_are_written_in_the_published_form(rows: Path, tmp_path: Path, talm: Talm) -> None:
     out = tmp_path / "sft.jsonl"
     assert talm("export", "training", str(rows), "--kind", "sft", "--format", "when2call", "--out", str(out), "--balance", "calls")[0] == 0
@@ -106,11 +95,6 @@ WRONG = [
     (("ROWS", "--balance", "half"), "--balance half: task when2call has natural and paper and calls."),
     (("ROWS", "--max-tokens", "9"), "--max-tokens: needs the tokenizer that counts them; add --model hf/DIR."),
     (("ROWS", "-M", "chat_template=x"), "-M: is an option of the model; add --model hf/DIR."),
-    (("ROWS", "--mix", "2:1"), "--mix and --with belong together: the ratio, and the file with your own rows."),
-    (("ROWS", "--mix", "2", "--with", "OWN"), "--mix 2: is no ratio; write OWN:MADE"),
-    (("ROWS", "--mix", "9:1", "--with", "OWN"), "--mix 9:1: needs at least 9 own rows and 1 made; there are 5 and 18."),
-    (("ROWS", "--mix", "2:1", "--with", "nosuch.jsonl"), "nosuch.jsonl: cannot be read"),
-    (("ROWS", "--mix", "2:1", "--with", "ROWS"), "rows.jsonl:1: is no object with `messages` and `tools`"),
     (("ROWS", "--format", "when2call", "--template", "qwen2.5"), "--format when2call: is written without --template; leave it out"),
     (("ROWS", "--template", "nosuch"), "unknown template 'nosuch'"),
     (("ROWS", "--template", "chat"), "template 'chat': needs a local model's tokenizer"),

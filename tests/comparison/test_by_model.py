@@ -123,13 +123,7 @@ def test_a_published_row_has_the_columns_of_both_tasks(tmp_path: Path) -> None:
     found = {row.model: row for row in papers["4"].rows}["GPT-4o"]
     # When2Call, Table 4: F1 61.3, accuracy 61.3 %, tool hallucination 26 %, BFCL AST 79.8 %, BFCL irrelevance 83.8 %.
     assert dict(found.values) == pytest.approx(
-        {
-            "when2call_f1": 0.613,
-            "when2call_acc": 0.613,
-            "when2call_toolhall": 0.26,
-            "refusal_ast": 0.798,
-            "refusal_bfcl_irr": 0.838,
-        }
+        {"when2call_f1": 0.613, "when2call_acc": 0.613, "when2call_toolhall": 0.26, "refusal_ast": 0.798, "refusal_bfcl_irr": 0.838}
     )
     alone = {one.table.table: one for one in model_table(runs[:1]).papers()}["4"]
     assert {name for row in alone.rows for name in row.values} == {"when2call_f1", "when2call_acc", "when2call_toolhall"}

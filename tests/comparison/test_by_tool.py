@@ -54,14 +54,7 @@ def test_gold_calls_and_calls_are_counted_by_tool_over_epochs(tmp_path: Path) ->
     ]
     table = tool_table(store(tmp_path, "r", scenarios, episodes, model="m/m", epochs=2))
     assert [(one.group, one.n) for one in table.summaries] == [("depth", 1), ("guess", 2), ("height", 5)]
-    assert counts(table, "height") == {
-        "wanted": 4,
-        "called": (2, 4),
-        "arguments": (1, 2),
-        "replaced": (1, 4),
-        "calls": 3,
-        "failed": (1, 3),
-    }
+    assert counts(table, "height") == {"wanted": 4, "called": (2, 4), "arguments": (1, 2), "replaced": (1, 4), "calls": 3, "failed": (1, 3)}
     assert counts(table, "depth") == {
         "wanted": 1,
         "called": (0, 1),

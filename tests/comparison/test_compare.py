@@ -109,11 +109,7 @@ def test_common_leaves_out_and_counts_what_one_side_alone_has() -> None:
     with pytest.raises(NotComparableError, match=r"17 scenarios are in both, 3 in the first alone, 2 in the second alone; add common=True"):
         compare_sides(first, second)
     done = compare_sides(first, second, common=True)
-    assert (done.pairs, done.first_only, done.second_only) == (
-        17,
-        ("perfect-0", "perfect-1", "perfect-2"),
-        ("perfect-20", "perfect-21"),
-    )
+    assert (done.pairs, done.first_only, done.second_only) == (17, ("perfect-0", "perfect-1", "perfect-2"), ("perfect-20", "perfect-21"))
     assert numbers(done.differences[0]) == numbers(found(rows_of(*BEFORE)[3:], rows_of(*AFTER)[3:]))
 
 
@@ -121,8 +117,7 @@ def test_common_leaves_out_and_counts_what_one_side_alone_has() -> None:
 
 
 @pytest.mark.parametrize(
-    ("better", "verdict", "back"),
-    [("higher", "improved", "regressed"), ("lower", "regressed", "improved"), ("neither", "differs", "differs")],
+    ("better", "verdict", "back"), [("higher", "improved", "regressed"), ("lower", "regressed", "improved"), ("neither", "differs", "differs")]
 )
 def test_a_verdict_needs_to_know_what_is_better(better: Any, verdict: str, back: str) -> None:
     measures = [PASS.model_copy(update={"better": better})]
@@ -267,10 +262,7 @@ REFUSED: dict[str, tuple[Side, str]] = {
         other(judges={"llm": "v1"}, judged={"llm": ("perfect",)}),
         "were judged by others (reference; llm); use the same: talm-sim judge RUN --judge NAME",
     ),
-    "judge's version": (
-        other(judges={"reference": "v2"}),
-        "judge 'reference' had other rules, another model or other instructions; ",
-    ),
+    "judge's version": (other(judges={"reference": "v2"}), "judge 'reference' had other rules, another model or other instructions; "),
     "scoring option": (other(scoring={"exact": True}), "differ in --exact (False, True); judge one again: talm-sim judge RUN --exact X."),
     "not scored": (
         made_side([*rows_of(*AFTER[:18]), *(one_row(f"perfect-{place}", {}, not_scored="replay_miss") for place in (18, 19))]),

@@ -32,10 +32,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[StoredRu
     made = {}
     for name, options in TASKS.items():
         shared = {**options, "run_dir": folder, "progress": False}
-        made[name] = (
-            run(model="sim/oracle", run_id=f"{name}-oracle", **shared),
-            run(model="sim/eager", run_id=f"{name}-eager", **shared),
-        )
+        made[name] = (run(model="sim/oracle", run_id=f"{name}-oracle", **shared), run(model="sim/eager", run_id=f"{name}-eager", **shared))
     return made
 
 

@@ -67,8 +67,7 @@ def test_nothing_is_lost_and_nothing_raised(text: str) -> None:
 
 
 FORMS = st.fixed_dictionaries(
-    {"task_summary": PIECES},
-    optional={name: st.lists(PIECES, max_size=4).map(tuple) if name in LISTS else PIECES for name in FIELDS[1:]},
+    {"task_summary": PIECES}, optional={name: st.lists(PIECES, max_size=4).map(tuple) if name in LISTS else PIECES for name in FIELDS[1:]}
 )
 
 

@@ -45,9 +45,7 @@ def write_scenarios(directory: Path, *numbers: int) -> Path:
         {
             "id": f"double-{n}",
             "group": "perfect",
-            "turns": [
-                {"messages": [{"role": "user", "content": f"Double {n}."}], "gold_calls": [{"name": "double", "arguments": {"n": n}}]},
-            ],
+            "turns": [{"messages": [{"role": "user", "content": f"Double {n}."}], "gold_calls": [{"name": "double", "arguments": {"n": n}}]}],
             "tools": ["double"],
             "target": {"type": "facts", "required": [{"name": "twice", "value": 2 * n, "call": 0, "pointer": "/twice"}]},
         }

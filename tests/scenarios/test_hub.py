@@ -115,8 +115,7 @@ def test_a_file_on_the_hub_is_read_and_kept_in_its_cache(hub: ThreadingHTTPServe
 
 def test_what_the_hub_does_not_have_is_named(hub: ThreadingHTTPServer, tmp_path: Path) -> None:
     expected = {
-        "hub:nvidia/When2Call:test/none.jsonl": "the dataset has no file test/none.jsonl; "
-        "its files: test/judge.jsonl, test/when2call_test_mcq.jsonl; write hub:nvidia/When2Call:FILE.",
+        "hub:nvidia/When2Call:test/none.jsonl": "the dataset has no file test/none.jsonl; write hub:nvidia/When2Call:FILE.",
         "hub:nvidia/Other": "there is no such dataset, or it is private; check the name, or set HF_TOKEN.",
     }
     assert _load(hub, tmp_path, *expected) == [f"{name}: {said}" for name, said in expected.items()]

@@ -14,9 +14,9 @@ from talm_sim.cli import main
 from talm_sim.cli.making.reviewing import merge_lines, review_entries, summary_lines
 from talm_sim.common.kappa import kappa
 from talm_sim.errors import PrerequisiteError
+from talm_sim.scenarios.jsonl import short_form
 from talm_sim.scenarios.making.merge_reviews import open_merge
 from talm_sim.scenarios.making.review import Review, open_review
-from talm_sim.tasks.awareness.making.manipulation import line_of
 from talm_sim.tasks.awareness.making.remove import remove_by_rules
 from talm_sim.tasks.awareness.making.review import ManipulationReviewer
 from talm_sim.tasks.registry import reviewer_of
@@ -38,7 +38,7 @@ def scenarios(number: int) -> list[Scenario]:
 def folder(tmp_path: Path) -> Path:
     made = tmp_path / "made"
     made.mkdir()
-    lines = [json.dumps(line_of(one)) for number in range(1, 5) for one in scenarios(number)]
+    lines = [json.dumps(short_form(one)) for number in range(1, 5) for one in scenarios(number)]
     (made / "items.jsonl").write_text("\n".join(lines) + "\n")
     return made
 

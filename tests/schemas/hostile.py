@@ -26,10 +26,7 @@ HOSTILE: dict[str, tuple[Any, Any]] = {
         {"properties": {f"p{n}": {"pattern": rf"^\p{{L}}{{80}}{n}$"} for n in range(500)}},
         {f"p{n}": "a" for n in range(500)},
     ),
-    "large patterns, each for many texts": (
-        {"items": {"allOf": [{"pattern": rf"^\p{{L}}{{9}}{n}$"} for n in range(40)]}},
-        ["a"] * 1_000,
-    ),
+    "large patterns, each for many texts": ({"items": {"allOf": [{"pattern": rf"^\p{{L}}{{9}}{n}$"} for n in range(40)]}}, ["a"] * 1_000),
     "pattern that ignores case": ({"pattern": "(?i)" + "[\x01-\U0010fffe]" * 100}, "a" * 50),
     "patternProperties": ({"patternProperties": {f"^(a+)+{n}$": {} for n in range(1_000)}}, {"a" * 30 + str(n): 1 for n in range(1_000)}),
     "additionalProperties beside patterns": (
@@ -45,18 +42,6 @@ HOSTILE: dict[str, tuple[Any, Any]] = {
             "items": {"$id": "https://example.org/b", "$ref": "#/$defs/z", "$defs": {"z": {"type": "integer"}}},
         },
         [1] * 500,
-    ),
-    "unevaluated beside parts with an identity of their own": (
-        {
-            "$defs": {f"d{n}": {"type": "string"} for n in range(3_000)},
-            "items": {
-                "$id": "https://example.org/b",
-                "allOf": [{"$ref": "#/$defs/z"}],
-                "unevaluatedProperties": False,
-                "$defs": {"z": {"properties": {"a": {}}}},
-            },
-        },
-        [{"a": 1}] * 500,
     ),
     "doublings of anyOf": (_doublings("anyOf", 30), "x"),
     "recursion that doubles": ({"anyOf": [{"properties": {"a": {"$ref": "#"}}, "required": ["b"]}] * 3}, nested(60)),
@@ -80,11 +65,6 @@ HOSTILE: dict[str, tuple[Any, Any]] = {
         {f"k{n}": 1 for n in range(2_000)},
     ),
     "faults that repeat a large value": ({"allOf": [{"minItems": 10**9}] * 3_000}, list(range(20_000))),
-    "unevaluatedProperties": (
-        {"anyOf": [{"patternProperties": {f"^(a+)+{n}$": {}}} for n in range(300)], "unevaluatedProperties": False},
-        {"a" * 30 + str(n): 1 for n in range(3_000)},
-    ),
-    "unevaluatedItems": ({"allOf": [{"contains": {"const": n}} for n in range(500)], "unevaluatedItems": False}, list(range(3_000))),
     "another draft in a part": (
         {"properties": {"a": {"$schema": "https://json-schema.org/draft/2020-12/schema", "allOf": [{"pattern": "^(a+)+$"}]}}},
         {"a": "a" * 40 + "!"},

@@ -38,10 +38,10 @@ def test_a_check_is_over_within_seconds(name: str) -> None:
     assert seconds(lambda: Schema(schema).fault(value)) < MOST_SECONDS
 
 
-def test_patterns_are_named_without_being_made() -> None:
+def test_only_so_many_large_patterns_are_made() -> None:
     patterns = [rf"^\p{{L}}{{80}}{n}$" for n in range(1_000)]
     began = time.thread_time()
-    assert list(unchecked_patterns({"allOf": [{"pattern": one} for one in patterns]})) == []
+    assert len(unchecked_patterns({"allOf": [{"pattern": one} for one in patterns]})) > 900
     assert time.thread_time() - began < MOST_SECONDS
 
 

@@ -8,7 +8,15 @@ import time
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from talm_sim.schemas.patterns import NoPattern, NotMatched, pattern_of
+from talm_sim.schemas import limit_work
+from talm_sim.schemas.patterns import NoPattern, NotMatched, Pattern, check_pattern, pattern_of
+
+
+def read(pattern: str) -> Pattern:
+    with limit_work():
+        check_pattern(pattern)
+        return pattern_of(pattern)
+
 
 FINDS: list[tuple[str, list[str], list[str]]] = [
     ("b", ["abc"], ["", "ac"]),
@@ -22,25 +30,21 @@ FINDS: list[tuple[str, list[str], list[str]]] = [
     (r"^.$", ["a", "ü", "\u0085"], ["\n", "\r", "\u2028", "\u2029", ""]),
     (r"\bab\b", ["ab", "x ab.", "üab"], ["abc", "_ab"]),
     (r"a\Bb", ["ab"], ["a b"]),
-    (r"^[\b\-\]\\\/]$", ["\b", "-", "]", "\\", "/"], ["b", "a"]),
+    (r"^[\-\]\\\/]$", ["-", "]", "\\", "/"], ["a"]),
+    (r"^\x41\u0042\u{43}\/$", ["ABC/"], ["ABC"]),
     (r"^[\w-.]+$", ["a-b.c"], ["a b"]),
     (r"^[a-c-]$", ["b", "-"], ["d"]),
     (r"^[^a-c]$", ["d", "ü"], ["a", ""]),
-    (r"^[^]$", ["\n", "a"], ["", "ab"]),
     (r"^[a&&b~~[\-]$", ["&", "[", "~", "b"], ["]"]),
     (r"^[\d\s,]+$", ["1, 2"], ["a"]),
     (r"^[^\d\W]$", ["a", "_"], ["1", "-"]),
-    (r"^\x41\u0042\u{43}\cI\0\/$", ["ABC\t\x00/"], ["ABC"]),
     (r"^\p{Lu}\P{L}$", ["Ü1"], ["ü1", "UU"]),
     (r"^\p{Script=Greek}+$", ["αβ"], ["ab"]),
     ("^(?<year>\\d{4})-(?:0|1)?$", ["2025-", "2025-1"], ["25-"]),
     ("^(?P<x>a)$", ["a"], ["b"]),
     ("^a{2}$", ["aa"], ["a", "aaa"]),
     ("^a{2,}$", ["aaa"], ["a"]),
-    ("^a{,2}$", ["", "aa"], ["aaa"]),
     ("^a{0}$", [""], ["a"]),
-    ("^{a}$", ["{a}"], ["a"]),
-    ("^a{b,1}]}$", ["a{b,1}]}"], ["a"]),
     ("^a+?b*?$", ["aab"], ["b"]),
     ("^(a|b|)$", ["", "a"], ["c"]),
     ("(?i)^straße$", ["STRAßE"], ["strasse"]),
@@ -54,12 +58,12 @@ FINDS: list[tuple[str, list[str], list[str]]] = [
 def test_what_a_pattern_finds() -> None:
     wrong = []
     for pattern, found, not_found in FINDS:
-        one = pattern_of(pattern)
+        one = read(pattern)
         wrong += [(pattern, text) for text in (*found, *not_found) if one.found_in(text) is (text in not_found)]
     assert wrong == []
 
 
-NONE = ["(", ")", "a)", "(a", "[a", "[z-a]", "*", "^*", "a**", "a{3,2}", "a{2}{3}", "a\\", r"\y", r"[\y]", "|*"]
+NONE = ["(", ")", "a)", "(a", "[a", "[z-a]", "*", "^*", "a**", "a{3,2}", "a{2}{3}", "|*"]
 NOT_LINEAR = [
     "(?=a)",
     "(?!a)",
@@ -70,9 +74,8 @@ NOT_LINEAR = [
     "(?>a)",
     "a++",
     "a{2}+",
-    "(?s).",
-    "(?x)a",
     "(?#c)",
+    "a\\",
     "[]a]",
     r"\p{Nothing}",
     r"\ud83d\ude00",
@@ -87,7 +90,7 @@ def test_what_is_no_pattern_and_what_cannot_be_matched_in_linear_time() -> None:
     told: dict[type[ValueError], list[str]] = {NoPattern: [], NotMatched: []}
     for pattern in (*NONE, *NOT_LINEAR):
         try:
-            pattern_of(pattern)
+            read(pattern)
         except (NoPattern, NotMatched) as err:
             told[type(err)].append(pattern)
     assert told == {NoPattern: NONE, NotMatched: NOT_LINEAR}
@@ -95,7 +98,7 @@ def test_what_is_no_pattern_and_what_cannot_be_matched_in_linear_time() -> None:
 
 @pytest.mark.parametrize("pattern", ["^(a+)+$", "([ab]*a){9}[ab]{99}c"])
 def test_a_search_is_linear_in_the_text(pattern: str) -> None:
-    one, began = pattern_of(pattern), time.thread_time()
+    one, began = read(pattern), time.thread_time()
     one.found_in("a" * 9_999 + "!")
     assert time.thread_time() - began < 0.5
 
@@ -112,7 +115,7 @@ def test_what_both_engines_read_alike_they_find_alike(pattern: str, texts: list[
         theirs = re.compile(pattern)
     except re.error:
         with pytest.raises(NoPattern):
-            pattern_of(pattern)
+            read(pattern)
         return
-    ours = pattern_of(pattern)
+    ours = read(pattern)
     assert [ours.found_in(text) for text in texts] == [theirs.search(text) is not None for text in texts]

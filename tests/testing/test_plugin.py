@@ -80,9 +80,7 @@ def test_it_leaves_a_pool(talm):
 SCENARIO = {
     "id": "tea",
     "group": "perfect",
-    "turns": [
-        {"messages": [{"role": "user", "content": "What is tea?"}], "gold_calls": [{"name": "price", "arguments": {"item": "tea"}}]},
-    ],
+    "turns": [{"messages": [{"role": "user", "content": "What is tea?"}], "gold_calls": [{"name": "price", "arguments": {"item": "tea"}}]}],
     "tools": ["price"],
     "target": {"type": "facts", "required": [{"name": "price", "value": 4.5, "call": 0, "pointer": "/price"}]},
 }

@@ -1,4 +1,4 @@
-"""`talm-sim export training`: rows for training, from scenarios, from a run, and from the user's own rows."""
+"""`talm-sim export training`: rows for training, from scenarios or from a run."""
 
 from __future__ import annotations
 
@@ -49,8 +49,6 @@ _TRL, _TASK = "trl", "when2call"
 )
 @click.option("--prompts", type=click.Path(path_type=Path), metavar="FILE", help="TOML file with prompt texts, as for run; of FILE.")
 @click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Leave out rows that have more tokens; needs --model.")
-@click.option("--mix", metavar="OWN:MADE", help="Ratio of your own rows (--with) to rows made here, as 2:1.")
-@click.option("--with", "own", type=click.Path(path_type=Path), metavar="FILE", help="Your own tool-calling rows: JSONL, messages and tools.")
 @click.option("--balance", metavar="SHARES", default="natural", show_default=True, help="Shares of classes; when2call has paper and calls.")
 @click.option("--seed", type=int, metavar="N", default=0, show_default=True, help="Random seed.")
 @click.option("--force", is_flag=True, help="Overwrite existing files.")
@@ -81,7 +79,6 @@ def command(given: str, out: Path, **options: Any) -> None:
         task=found.task,
         format=options["form"],
         **settings,
-        mix=options["mix"],
         command=command_line(),
         seed=options["seed"],
         balance=options["balance"],
@@ -99,13 +96,9 @@ def _check_options(out: Path, beside: Path, options: Mapping[str, Any]) -> None:
             raise PrerequisiteError(f"{path}: exists; choose another --out, or add --force to overwrite it.")
     if options["max_tokens"] is not None and options["model"] is None:
         raise PrerequisiteError("--max-tokens: needs the tokenizer that counts them; add --model hf/DIR.")
-    if (options["mix"] is None) != (options["own"] is None):
-        raise PrerequisiteError("--mix and --with belong together: the ratio, and the file with your own rows.")
-    useless = [name for name, value in (("--model", options["model"]), ("--mix", options["mix"])) if value is not None]
-    if options["template"] != "auto":
-        useless.append("--template")
+    useless = "--model" if options["model"] is not None else "--template" if options["template"] != "auto" else ""
     if options["form"] != _TRL and useless:
-        raise PrerequisiteError(f"--format {options['form']}: is written without {useless[0]}; leave it out, or use --format {_TRL}.")
+        raise PrerequisiteError(f"--format {options['form']}: is written without {useless}; leave it out, or use --format {_TRL}.")
 
 
 @dataclass(slots=True)
@@ -225,16 +218,7 @@ def _tokenizer(options: Mapping[str, Any]) -> TokenizerOnly | None:
 
 
 def _write(found: _Found, options: Mapping[str, Any]) -> tuple[WrittenRows, JsonObject]:
-    """Mix in the user's own rows, if there are any, and write all."""
-    from talm_sim.training.lessons.own_rows import mix, read_own_rows, read_ratio
-    from talm_sim.training.lessons.writing import RowSource, fit_examples
-
-    if options["own"] is not None:
-        ratio, file = read_ratio(options["mix"]), options["own"]
-        own = read_own_rows(file, options["kind"], options["seed"])
-        total = len(own.examples) + sum(map(len, own.left_out.values()))
-        found.made = mix(found.made, fit_examples(own, found.write), ratio, options["seed"])
-        found.sources.append(RowSource("own rows", str(file), hashlib.sha256(file.read_bytes()).hexdigest(), total, {}))
+    """Write all rows; return them with what the card says of how."""
     written = found.write(found.made)
     lengths = {"longest_row_tokens": written.longest, "merged_with_prompt": written.merged} if options["model"] is not None else {}
     return written, found.settings | lengths

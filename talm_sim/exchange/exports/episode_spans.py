@@ -59,12 +59,7 @@ _SCOPE = "talm_sim"
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """The spans of one episode.
-
-    Attributes:
-        text: One object of `resourceSpans`, as a line of JSON.
-        spans: How many spans are in it.
-    """
+    """The spans of one episode."""
 
     text: str
     spans: int
@@ -76,9 +71,6 @@ def traces(stored: StoredRun, *, content: bool) -> Iterator[Trace]:
     Args:
         stored: The run.
         content: Whether the spans contain what was said, called and returned. Credentials are hidden even then.
-
-    Raises:
-        PrerequisiteError: The run has no finished episode.
     """
     rows = {row.episode: row for row in stored.rows()}
     if not rows:

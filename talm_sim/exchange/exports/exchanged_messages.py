@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from talm_sim.agent.approvals import approved_call
 from talm_sim.scenarios.dialogue import heard_before
-from talm_sim.types import Approval, Episode, Event, HumanEvent, ModelTurn, Scenario, ToolCall, UnparsableCall
+from talm_sim.types import Approval, Episode, Event, HumanEvent, Scenario, ToolCall, UnparsableCall
 
 _SYSTEM, _HUMAN = "[system] ", "[human] "
 """How the text of what a turn added names the speakers (`talm_sim.agent.graph.prompt_text`)."""
@@ -65,7 +65,7 @@ def conversation(episode: Episode, scenario: Scenario | None, *, acts: bool) -> 
                 found.append(Message("user", turn.raw_prompt.removeprefix(_HUMAN)))
         else:
             found.append(Message("user", turn.raw_prompt or (scenario.query if scenario is not None else "")))
-        found.append(_said(turn, index))
+        found.append(Message("assistant", turn.text, index, turn.reasoning, (*turn.tool_calls, *turn.unparsable_calls)))
         found += [_answer(event) for event in episode.events if event.turn == index and _is_read(event)]
     # An agent whose model is not seen has calls without a turn, and an imported episode may have an answer without one.
     found += [_answer(event) for event in episode.events if event.turn >= len(episode.model_turns) and _is_read(event)]
@@ -111,10 +111,6 @@ def _fact_text(fact: Any) -> str:
     return f"{fact['name']}: {fact['value']} {fact.get('unit', '')}".rstrip()
 
 
-def _said(turn: ModelTurn, index: int) -> Message:
-    return Message("assistant", turn.text, index, turn.reasoning, (*turn.tool_calls, *turn.unparsable_calls))
-
-
 def _is_read(event: Event) -> bool:
     """Return whether the agent reads what came of it: of a call to approve only a refusal, and of a form nothing, as its tool reads that."""
     if not isinstance(event, HumanEvent) or event.request is None:
@@ -133,7 +129,6 @@ def _answer(event: Event) -> Message:
 
 
 def _written(messages: Sequence[dict[str, Any]]) -> Iterator[Message]:
-    """Return the messages that a scenario writes."""
     names = {call["id"]: call["name"] for message in messages for call in _calls(message)}
     for message in messages:
         text = message["content"]

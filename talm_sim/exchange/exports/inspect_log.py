@@ -38,9 +38,6 @@ def export_inspect(stored: StoredRun) -> Exported:
 
     DIR gets one file, named as Inspect names its logs. Each episode is a sample: what its task and every judge say is a score, "C" or "I";
     an episode that is not in the rates keeps its scores without a value. Each group's measures are in the results.
-
-    Raises:
-        PrerequisiteError: The run has no finished episode.
     """
     rows = {row.episode: row for row in stored.rows()}
     if not rows:
@@ -117,7 +114,6 @@ def _name_of_success(stored: StoredRun, rows: Mapping[str, Row], judges: Sequenc
 
 
 def _spec(stored: StoredRun, scenarios: Sequence[str]) -> dict[str, Any]:
-    """Return what was run."""
     manifest, job = stored.manifest, stored.job
     config = job.config
     control = config.model.startswith("sim/")
@@ -166,14 +162,8 @@ def _plan(stored: StoredRun) -> dict[str, Any]:
 
 
 def _end(
-    stored: StoredRun,
-    rows: Mapping[str, Row],
-    verdicts: Mapping[str, Sequence[Verdict]],
-    success: str,
-    judges: Sequence[str],
-    ended: _Totals,
+    stored: StoredRun, rows: Mapping[str, Row], verdicts: Mapping[str, Sequence[Verdict]], success: str, judges: Sequence[str], ended: _Totals
 ) -> dict[str, Any]:
-    """Return what came of it."""
     task, scores = stored.job.task, list[dict[str, Any]]()
     if success:
         scores.append(_overall(success, "talm_sim", {one.episode: task.succeeded(one) for one in rows.values()}, rows))

@@ -160,7 +160,6 @@ class SampleMaker:
         return found
 
     def _events(self, episode: Episode, messages: Sequence[Message], times: Times) -> Iterator[dict[str, Any]]:
-        """Yield what happened, in order."""
         begin = times.whole.begin
         for number, asked in enumerate(episode.awareness):
             data = {

@@ -17,13 +17,7 @@ _FLAGS = 0x100
 
 @dataclass(frozen=True, slots=True)
 class SpanEvent:
-    """Something that happened within a span.
-
-    Attributes:
-        name: What happened.
-        at: When, in Unix seconds.
-        attributes: Values by name; None is left out.
-    """
+    """Something that happened within a span."""
 
     name: str
     at: float
@@ -55,19 +49,13 @@ class TraceSpan:
     failure: str | None = None
 
 
-def _trace_id_of(trace: Sequence[Any]) -> str:
-    """Return the id of a trace, from all that names it: 32 hex digits."""
-    return digest([*trace, "trace"], 32)
-
-
 def _span_id_of(trace: Sequence[Any], key: str) -> str:
-    """Return the id of a span of a trace: 16 hex digits."""
     return digest([*trace, "span", key], 16)
 
 
 def encode_span(span: TraceSpan, trace: Sequence[Any]) -> dict[str, Any]:
     """Return a span of a trace as JSON; its ids depend only on what names it, so a second export is the same trace."""
-    found: dict[str, Any] = {"traceId": _trace_id_of(trace), "spanId": _span_id_of(trace, span.key)}
+    found: dict[str, Any] = {"traceId": digest([*trace, "trace"], 32), "spanId": _span_id_of(trace, span.key)}
     if span.key:
         found["parentSpanId"] = _span_id_of(trace, "")
     found |= {

@@ -27,11 +27,7 @@ _FORMS: Final = "write LangChain messages (messages_to_dict, dumpd) or objects w
 
 
 def read_trace(value: Any, where: str) -> Trace:
-    """Read a trace: a list of messages, or an object with `messages` and perhaps `metadata`, as the state of a graph.
-
-    Raises:
-        PrerequisiteError: It is something else, or a message cannot be read; the message begins with `where`.
-    """
+    """Read a trace: a list of messages, or an object with `messages` and perhaps `metadata`, as the state of a graph."""
     found = find_messages(value)
     if found is None:
         raise PrerequisiteError(f"{where}: holds neither spans (`resourceSpans`) nor messages; {_FORMS}.")
@@ -80,11 +76,7 @@ def is_message(value: Any) -> bool:
 
 
 def read_message(value: Any, where: str) -> list[Said]:
-    """Read a message; one with the results of several calls gives several.
-
-    Raises:
-        PrerequisiteError: It has another form; the message begins with `where`.
-    """
+    """Read a message; one with the results of several calls gives several."""
     if not isinstance(value, dict):
         raise PrerequisiteError(f"{where}: is not a JSON object; {_FORMS}.")
     fields, named = _fields(value)
@@ -160,7 +152,6 @@ def _block_text(block: Any) -> str:
 
 
 def _result_in(block: Any) -> Said | None:
-    """Return the result of a call, if the block is one."""
     if not isinstance(block, dict) or block.get("type") not in ("tool_call_response", "tool_result"):
         return None
     found = next((block[key] for key in ("response", "result", "content") if key in block), None)  # the second is a mistake that is made
@@ -219,6 +210,5 @@ def _model_of(message: Any) -> str:
 
 
 def _question(interrupt: Any) -> str:
-    """Return what an interrupt of a graph asks."""
     value = interrupt.get("value", interrupt.get("repr", interrupt)) if isinstance(interrupt, dict) else interrupt
     return as_text(value.get("question", value) if isinstance(value, dict) else value)

@@ -108,9 +108,6 @@ def import_traces(
         scenarios: A file of scenarios in place of the packaged ones.
         run_id: The run's name; by default `traces-` and the file's name. A run of that name with the same contents is left as it is.
         command: The command that makes the run; it is stored with it.
-
-    Raises:
-        PrerequisiteError: Something in the file cannot be read, there is no such task or split, or another run has the name.
     """
     found_task = find_task(task)
     try:
@@ -213,7 +210,6 @@ def _config(episodes: Sequence[Episode], task: str, split: str, place: Path) -> 
 
 
 def _is_same(stored: StoredRun, used: Sequence[Scenario], notes: dict[str, str]) -> bool:
-    """Return whether a run is of the same file and scenarios."""
     return stored.manifest.notes == notes and stored.manifest.dataset_digest == dataset_digest(used)
 
 
@@ -257,11 +253,7 @@ class TraceFile:
 
 
 def read_traces(file: Path) -> TraceFile:
-    """Read a file's traces; credentials are hidden in all that is read.
-
-    Raises:
-        PrerequisiteError: It cannot be read, or something in it is neither a span nor a message; the message names the line or the span.
-    """
+    """Read a file's traces; credentials are hidden in all that is read."""
     hide = Hider(credentials_in_environment())
     spans, found, unread = SpanReader(), list[Trace](), Counter[str]()
     for where, raw in _documents(file):
@@ -312,7 +304,6 @@ def _documents(file: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _lines(file: Path) -> list[tuple[str, str]]:
-    """Return the lines that are not blank, each with its place."""
     try:
         text = read_text(file, LARGEST_DATA, "utf-8-sig")
     except OSError as err:

@@ -10,13 +10,12 @@ from typing import Any
 from talm_sim.errors import PrerequisiteError
 from talm_sim.exchange.traces.attributes import ERROR_TYPE, MODEL, decode, first, json_in, kind_of, usage_in
 from talm_sim.exchange.traces.framework_messages import named_scenario
-from talm_sim.exchange.traces.span_messages import Event, messages_in, perturbations_in, result_in
+from talm_sim.exchange.traces.span_messages import Event, messages_in, result_in
 from talm_sim.exchange.traces.trace import SCENARIO, Said, Trace
 from talm_sim.foreign.error_text import escape_control
-from talm_sim.types import AwarenessAnswer, AwarenessKind, AwarenessValue, Termination, Usage
+from talm_sim.types import Usage
 
 _READ = frozenset({"agent", "chat", "tool"})
-_AWARENESS = "talm_sim.awareness."
 
 
 @dataclass(slots=True, eq=False)
@@ -59,11 +58,7 @@ class SpanReader:
         self._spans: list[_Span] = []
 
     def add(self, document: Mapping[str, Any], where: str) -> None:
-        """Add the spans of an OTLP/JSON document, or of one of its `resourceSpans`.
-
-        Raises:
-            PrerequisiteError: A span cannot be read; the message names it.
-        """
+        """Add the spans of an OTLP/JSON document, or of one of its `resourceSpans`."""
         resources = document.get("resourceSpans", [document])
         for resource in _objects(resources, where, "resourceSpans"):
             about = resource.get("resource")
@@ -157,14 +152,11 @@ def _trace(unit: _Unit) -> Trace:
     """Put the spans of one agent together."""
     agent = unit.agent
     ordered = sorted(unit.spans, key=lambda span: span.begin)
-    chats = [span for span in ordered if span.kind == "chat" and f"{_AWARENESS}kind" not in span.attributes]
+    chats = [span for span in ordered if span.kind == "chat"]
     head = agent or next((span for span in ordered if not span.parent), ordered[0])
     told, answered = head.messages()
     said = _conversation(ordered)
-    ended = head.attributes.get("talm_sim.termination")
-    if not chats and isinstance(ended, str):  # our own export of an agent that was only asked the awareness questions
-        said = [*told, *said]
-    elif not any(one.role == "assistant" and not one.given for one in said):
+    if not any(one.role == "assistant" and not one.given for one in said):
         said = _whole(told, answered) + [one for one in said if one.role == "tool"]
     elif not any(one.role == "user" for one in said):
         said = [one for one in told if one.role != "assistant"] + said
@@ -178,11 +170,8 @@ def _trace(unit: _Unit) -> Trace:
         next((named for span in (head, *unit.above, *ordered) if (named := _named(span))), ""),
         model,
         answer=last.text if last is not None and not last.calls else None,
-        termination=Termination(ended) if isinstance(ended, str) and ended in set(Termination) else None,
         error=head.failure or "failed" if head.failure is not None else "",
         usage=whole,
-        awareness=tuple(_awareness(ordered)),
-        perturbations=perturbations_in(head.attributes) if agent else (),
         started_at=head.begin / 1e9,
         elapsed_s=head.elapsed_s,
     )
@@ -204,7 +193,7 @@ def _conversation(spans: Sequence[_Span]) -> list[Said]:
     for span in spans:
         if span.kind == "tool":
             said.append(result_in(span.attributes, span.name, span.failure, span.elapsed_s * 1000))
-        elif span.kind == "chat" and f"{_AWARENESS}kind" not in span.attributes:
+        elif span.kind == "chat":
             told, answered = span.messages()
             new = _new(heard, told)
             if not heard:
@@ -247,13 +236,3 @@ def _whole(told: Sequence[Said], answered: Sequence[Said]) -> list[Said]:
     """Return the conversation of an agent's own span, whose output may repeat its input."""
     begins = len(answered) >= len(told) and all(map(_alike, told, answered))
     return list(answered) if begins else [*told, *answered]
-
-
-def _awareness(spans: Sequence[_Span]) -> Iterator[AwarenessAnswer]:
-    for span in spans:
-        kind, value = (span.attributes.get(f"{_AWARENESS}{key}") for key in ("kind", "value"))
-        if str(kind) in set(AwarenessKind) and str(value) in set(AwarenessValue):
-            told, answered = span.messages()
-            texts = ["\n".join(one.text for one in side) for side in (told, answered)]
-            usage = usage_in(span.attributes) or Usage()
-            yield AwarenessAnswer(kind=AwarenessKind(str(kind)), value=AwarenessValue(str(value)), question=texts[0], raw=texts[1], usage=usage)

@@ -8,30 +8,18 @@ from typing import Any, Final
 from talm_sim.exchange.traces.attributes import ARGUMENTS, CALL_ID, ERROR_TYPE, RESULT, TOOL_NAME, first, json_in, unflatten
 from talm_sim.exchange.traces.framework_messages import as_text, failure_in, find_messages, is_message, read_message
 from talm_sim.exchange.traces.trace import Said
-from talm_sim.types import Declined, PerturbationLog
 
 Event = tuple[str, Mapping[str, Any]]
 """An event of a span: its name and attributes."""
 _NESTED: Final = (("gen_ai.input.messages", "gen_ai.output.messages"), ("gen_ai.prompt", "gen_ai.completion"))
 """Names whose values are lists of messages, as JSON or as OTLP's own lists; on a span, or on an event of it."""
-_FLAT: Final = (
-    ("llm.input_messages", "llm.output_messages"),
-    ("gen_ai.prompt", "gen_ai.completion"),
-    ("llm.prompts", "llm.completions"),
-)
+_FLAT: Final = (("llm.input_messages", "llm.output_messages"), ("gen_ai.prompt", "gen_ai.completion"), ("llm.prompts", "llm.completions"))
 """Beginnings of names that spread messages over many attributes."""
 _VALUES: Final = (("input.value", "output.value"), ("traceloop.entity.input", "traceloop.entity.output"))
 """Names of a framework's whole input and output, which may contain messages."""
 _EVENTS: Final = {f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")}
 _CHOICE: Final = "gen_ai.choice"
 _AROUND_ARGUMENTS: Final = {"inputs", "kwargs", "args", "input_str", "tags", "metadata"}
-_DECLINED: Final[Mapping[str, Declined]] = {
-    "unknown": "idk",
-    "declined": "skip",
-    "cancelled": "skip",
-    "unanswered": "timeout",
-    "not asked": "limit",
-}
 
 
 def messages_in(attributes: Mapping[str, Any], events: Sequence[Event], where: str, *, values: bool = True) -> tuple[list[Said], list[Said]]:
@@ -42,9 +30,6 @@ def messages_in(attributes: Mapping[str, Any], events: Sequence[Event], where: s
         events: Its events.
         where: Its place, for messages.
         values: Whether a framework's whole input and output are looked into as well.
-
-    Raises:
-        PrerequisiteError: A message cannot be read.
     """
     for asked, said in _pairs(attributes, events, values=values):
         if asked or said:
@@ -153,10 +138,6 @@ def result_in(attributes: Mapping[str, Any], name: str, failure: str | None, ela
     said.answers = call_id if isinstance(call_id, str) else said.answers
     said.arguments = _arguments(json_in(first(attributes, ARGUMENTS)))
     said.elapsed_ms = elapsed_ms
-    said.perturbations = perturbations_in(attributes)
-    responder = attributes.get("talm_sim.human.responder")
-    said.responder = responder if isinstance(responder, str) else ""
-    said.declined = _DECLINED.get(str(attributes.get("talm_sim.human.outcome")), "")
     return said
 
 
@@ -164,16 +145,3 @@ def _arguments(value: Any) -> Any:
     """Return the arguments of a call without what frameworks put around them."""
     around = isinstance(value, dict) and value.keys() <= _AROUND_ARGUMENTS
     return next((value[key] for key in ("inputs", "kwargs") if isinstance(value.get(key), dict)), value) if around else value
-
-
-def perturbations_in(attributes: Mapping[str, Any]) -> tuple[PerturbationLog, ...]:
-    """Return what our own export says was injected."""
-    columns = [attributes.get(f"talm_sim.perturbation.{key}") for key in ("name", "armed", "fired", "seen")]
-    if not all(isinstance(column, list) for column in columns):
-        return ()
-    lines = zip(*columns, strict=False)
-    return tuple(
-        PerturbationLog(name=name, armed=armed, fired=fired, seen=seen)
-        for name, armed, fired, seen in lines
-        if isinstance(name, str) and all(type(count) is int for count in (armed, fired, seen))
-    )

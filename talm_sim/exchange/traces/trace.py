@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from talm_sim.types import AwarenessAnswer, Declined, PerturbationLog, Termination, Usage
+from talm_sim.types import Usage
 
 SCENARIO = "talm_sim.scenario.id"
 """Attribute or metadata that names the scenario of a trace."""
@@ -31,9 +31,6 @@ class Said:
         arguments: Of a result, the arguments of its call, if they are written there.
         error: Of a result, why the call failed; empty if it did not.
         elapsed_ms: Of a result, how long the call took.
-        perturbations: Of a result, what was injected.
-        responder: Of a person's answer, who answered.
-        declined: Of a person's answer, why it is none.
     """
 
     role: Literal["system", "user", "assistant", "tool"]
@@ -48,9 +45,6 @@ class Said:
     arguments: Any = None
     error: str = ""
     elapsed_ms: float = 0.0
-    perturbations: tuple[PerturbationLog, ...] = ()
-    responder: str = ""
-    declined: Declined = ""
 
 
 @dataclass(slots=True)
@@ -64,11 +58,8 @@ class Trace:
         model: The model's name; empty if it is not known.
         answer: The agent's answer, if the trace says it apart from the conversation.
         asks: Questions to a person that are still open.
-        termination: Why it ended, if the trace says so in our words.
         error: Why it failed; empty if it did not.
         usage: What it took in all, if the turns do not say.
-        awareness: Answers to awareness questions.
-        perturbations: What was injected, over the whole trace.
         started_at: Unix time in seconds; 0 if it is not known.
         elapsed_s: Seconds that it took.
     """
@@ -79,11 +70,8 @@ class Trace:
     model: str = ""
     answer: str | None = None
     asks: tuple[str, ...] = ()
-    termination: Termination | None = None
     error: str = ""
     usage: Usage | None = None
-    awareness: tuple[AwarenessAnswer, ...] = ()
-    perturbations: tuple[PerturbationLog, ...] = field(default=())
     started_at: float = 0.0
     elapsed_s: float = 0.0
 

@@ -82,10 +82,8 @@ def episode_of(trace: Trace, scenario: Scenario, epoch: int) -> Episode:
         group=scenario.group,
         epoch=epoch,
         model=model_name(trace),
-        awareness=trace.awareness,
         model_turns=tuple(turns),
         events=tuple(events),
-        perturbations=trace.perturbations,
         answer=answer or "",
         termination=end,
         error=error,
@@ -104,8 +102,6 @@ def _answer(turns: Sequence[ModelTurn]) -> str | None:
 
 
 def _termination(trace: Trace, answer: str | None, *, waits: bool) -> tuple[Termination, str]:
-    if trace.termination is not None:
-        return trace.termination, trace.error
     if trace.error:
         return Termination.AGENT_ERROR, trace.error
     if waits:
@@ -116,7 +112,7 @@ def _termination(trace: Trace, answer: str | None, *, waits: bool) -> tuple[Term
 
 
 def _usage(trace: Trace, turns: Sequence[ModelTurn]) -> Usage:
-    total = sum((turn.usage for turn in turns), sum((one.usage for one in trace.awareness), Usage()))
+    total = sum((turn.usage for turn in turns), Usage())
     return trace.usage if total.uncounted and trace.usage is not None else total
 
 
@@ -189,8 +185,6 @@ class _Reader:
         if not self.asked or not self.turns:
             self.asked = True
             return
-        if self._is_reply_noted(one.text):
-            return
         later = self._user_turns[self._user_turn + 1 : self._user_turn + 2]
         if any(message["role"] == "user" and message["content"].strip() == one.text.strip() for turn in later for message in turn.messages):
             self._user_turn += 1
@@ -200,11 +194,6 @@ class _Reader:
             words = {"question": "\n".join(asked), "answer": one.text, "responder": ELSEWHERE}
             self.events.append(HumanEvent(turn=len(self.turns) - 1, call_id=f"words-{len(self.events) + 1}", by="words", **words))
 
-    def _is_reply_noted(self, text: str) -> bool:
-        """Return whether the last event is the question that this answers, as our own export has it in a span."""
-        last = self.events[-1] if self.events else None
-        return isinstance(last, HumanEvent) and last.by != "tool" and last.turn == len(self.turns) - 1 and last.answer == text
-
     def _read_result(self, one: Said) -> bool:
         """Add the result of a call; return whether it is new."""
         done = {(event.turn, event.call_id) for event in self.events}
@@ -213,9 +202,9 @@ class _Reader:
             return False  # the span of the call said so already
         human = _asks_person(found[1].name if found else one.name, self._scenario)
         if found is None and human and self.turns:
-            by: Literal["words", "interrupt"] = "words" if one.answers.startswith("words-") else "interrupt"
-            self._add_question(one, _question_in(one.arguments), len(self.turns) - 1, one.answers or f"{by}-{len(self.events) + 1}", by)
-            return by == "interrupt"
+            call_id = one.answers or f"interrupt-{len(self.events) + 1}"
+            self._add_question(one, _question_in(one.arguments), len(self.turns) - 1, call_id, "interrupt")
+            return True
         turn, call = found or self._make_turn(one)
         if human:
             arguments = call.arguments if isinstance(call, ToolCall) else call.raw
@@ -224,8 +213,8 @@ class _Reader:
             self.events.append(_tool_event(one, call, turn))
         return True
 
-    def _add_question(self, one: Said, question: str, turn: int, call_id: str, by: Literal["tool", "words", "interrupt"]) -> None:
-        more = {"answer": one.text, "responder": one.responder or ELSEWHERE, "declined": one.declined}
+    def _add_question(self, one: Said, question: str, turn: int, call_id: str, by: Literal["tool", "interrupt"]) -> None:
+        more = {"answer": one.text, "responder": ELSEWHERE}
         self.events.append(HumanEvent(turn=turn, call_id=call_id, question=question, by=by, **more))
 
     def _call_of(self, one: Said, done: set[tuple[int, str]]) -> tuple[int, ToolCall | UnparsableCall] | None:
@@ -275,6 +264,5 @@ def _tool_event(one: Said, call: ToolCall | UnparsableCall, turn: int) -> ToolEv
         ok=not error,
         status=status,
         error=error,
-        perturbations=one.perturbations,
         elapsed_ms=one.elapsed_ms,
     )

@@ -159,7 +159,6 @@ def _gives_other_name(text: AnswerText, fact: Fact, known: str, is_no_claim: Cal
 
 
 def _values_of_others(text: AnswerText, fact: Fact) -> list[Value]:
-    """Return where a text has the right values of other facts."""
     return [value for one in text.facts if one != fact for value in text.values(one) if value.right]
 
 
@@ -168,7 +167,6 @@ def _is_within(place: int, values: Sequence[Value]) -> bool:
 
 
 def _clauses(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where the clauses of a text begin and end."""
     at = 0
     for match in _CLAUSE_END.finditer(text):
         if text[at : match.start()].strip():
@@ -179,7 +177,6 @@ def _clauses(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _clause(text: str, place: int) -> str:
-    """Return the clause at a place."""
     return next((text[first:last] for first, last in _clauses(text) if first <= place < last), "")
 
 

@@ -46,12 +46,7 @@ _SENTENCE = re.compile(r"[^.!?;\n]+[.!?;\n]*")
 
 @dataclass(frozen=True, slots=True)
 class ClaimedAct:
-    """An act that somebody claims.
-
-    Attributes:
-        words: The words that claim it.
-        of_saying: Whether it is to have said something before.
-    """
+    """An act that somebody claims."""
 
     words: str
     of_saying: bool

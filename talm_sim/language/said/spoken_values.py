@@ -167,11 +167,7 @@ def _all_values(text: AnswerText) -> Iterator[SaidValue]:
 
 
 class Remembered:
-    """What was said before, to tell whether a value is new.
-
-    Args:
-        text: The words of it.
-    """
+    """What was said before, to tell whether a value is new."""
 
     def __init__(self, text: str) -> None:
         self._text = AnswerText(text)

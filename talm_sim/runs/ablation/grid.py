@@ -45,15 +45,7 @@ class PlannedCell:
 
 
 def read_grid(file: Path, task: Task[Any]) -> dict[str, list[Any]]:
-    """Read a file with a table `[grid]`: options, shared or the task's own, each with a list of values.
-
-    Args:
-        file: The TOML file.
-        task: The task whose options may be varied.
-
-    Raises:
-        PrerequisiteError: It cannot be read or has another form; the message names the file and the key.
-    """
+    """Read a file with a table `[grid]`: options, shared or the task's own, each with a list of values."""
     document = read_toml(file, "--grid")
     table = document.pop(_TABLE, None)
     if not isinstance(table, dict) or not table:
@@ -76,11 +68,7 @@ def read_grid(file: Path, task: Task[Any]) -> dict[str, list[Any]]:
 
 
 def combine(first: Job[Any], over: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """Return the values of each cell; the values of the last option change fastest.
-
-    Raises:
-        PrerequisiteError: An option is unknown, has no list of values or changes no result, or there are too many cells.
-    """
+    """Return the values of each cell; the values of the last option change fastest."""
     if first.config.shard is not None or "shard" in over:
         raise PrerequisiteError("ablate: a cell plays all scenarios, and --shard takes a part of them; leave out --shard.")
     if first.config.on is not None and first.config.budget:
@@ -95,18 +83,7 @@ def combine(first: Job[Any], over: Mapping[str, Sequence[Any]]) -> list[dict[str
 
 
 def plan_cell(first: Job[Any], values: Mapping[str, Any], name: str, shared: Shared, *, large: bool) -> PlannedCell:
-    """Return a cell with the job of its run, which is named after its content.
-
-    Args:
-        first: What all cells share.
-        values: The cell's own options.
-        name: Prefix of the run's name.
-        shared: What other runs of the session opened.
-        large: Whether it may have very many episodes.
-
-    Raises:
-        PrerequisiteError: A value is wrong, or something that the run needs does not exist.
-    """
+    """Return a cell with the job of its run, which is named after its content."""
     job = configure(first.config, {field: _as_value(first, field, value) for field, value in values.items()})
     job, scenarios = planned = plan(job, shared)
     generation = job.values(Scope.GENERATION) | {"prompts": recording_key(job)}

@@ -45,17 +45,9 @@ class CellForecast:
 
 
 def forecast_grid(
-    base: RunConfig,
-    over: Mapping[str, Sequence[Any]],
-    prices: Mapping[str, Price] | None = None,
-    *,
-    name: str = "ablation",
+    base: RunConfig, over: Mapping[str, Sequence[Any]], prices: Mapping[str, Price] | None = None, *, name: str = "ablation"
 ) -> list[CellForecast]:
-    """Forecast an ablation; the arguments are those of `ablate`, with a price for each model.
-
-    Raises:
-        PrerequisiteError: The ablation would be refused, or a model that it asks has no price.
-    """
+    """Forecast an ablation; the arguments are those of `ablate`, with a price for each model."""
     return run_to_completion(_forecast_grid(base, over, prices, name))
 
 

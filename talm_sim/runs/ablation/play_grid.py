@@ -57,11 +57,7 @@ class Ablation:
         return [table_values(cell.values) | row for cell in self.cells for row in cell.run.summary_records()]
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return `to_records` as a pandas frame.
-
-        Raises:
-            PrerequisiteError: pandas is not installed.
-        """
+        """Return `to_records` as a pandas frame."""
         return frame(self.to_records())
 
     def _repr_html_(self) -> str:
@@ -137,14 +133,7 @@ class _Ready:
 
 
 async def _prepare(
-    first: Job[Any],
-    values: Mapping[str, Any],
-    name: str,
-    shared: Shared,
-    stack: AsyncExitStack,
-    spending: Spending | None,
-    *,
-    large: bool,
+    first: Job[Any], values: Mapping[str, Any], name: str, shared: Shared, stack: AsyncExitStack, spending: Spending | None, *, large: bool
 ) -> _Ready:
     with naming_cell(values):
         cell = plan_cell(first, values, name, shared, large=large)

@@ -115,11 +115,7 @@ class On(NamedTuple):
 
 
 def read_on(on: str) -> On:
-    """Read the value of `--on`: `NAME[:N][://ADDRESS]`.
-
-    Raises:
-        PrerequisiteError: It has another form, or there is no such engine.
-    """
+    """Read the value of `--on`: `NAME[:N][://ADDRESS]`."""
     head, _, address = on.partition("://")
     name, colon, number = head.partition(":")
     if name not in ENGINES:
@@ -132,11 +128,7 @@ def read_on(on: str) -> On:
 
 
 def open_engine(on: str) -> Engine:
-    """Open the engine of `--on`.
-
-    Raises:
-        PrerequisiteError: There is no such engine, its package is not installed, or it cannot be reached.
-    """
+    """Open the engine of `--on`."""
     name, _, address = read_on(on)
     try:
         return ENGINES.get(name)(address)

@@ -46,14 +46,6 @@ async def run_elsewhere(
 ) -> StoredRun:
     """Play a run by the engine of its `on`, and return it, merged.
 
-    Args:
-        given: Its configuration, as each shard reads it again.
-        job: The same, planned.
-        scenarios: What is run, all of it.
-        on_event: Receives progress events.
-        command: As of `run`.
-        again: Whether it continues if it was begun.
-
     Raises:
         OutOfBudgetError: The budget is spent, and the shards are kept.
         PrerequisiteError: A shard cannot be played, and the others are kept; or nothing can be.
@@ -123,15 +115,7 @@ def _merge(kept: KeptShards, command: str, connections: int) -> StoredRun:
 
 
 class _Elsewhere:
-    """One command that has shards played.
-
-    Args:
-        engine: Who plays them.
-        kept: Where they are kept.
-        job: The run.
-        on_event: Receives progress events.
-        command: The command line.
-    """
+    """One command that has shards played."""
 
     def __init__(self, engine: Engine, kept: KeptShards, job: Job[Any], on_event: OnEvent, command: str) -> None:
         self.began = time.monotonic()
@@ -208,7 +192,6 @@ class _Elsewhere:
         return orders
 
     async def _collect(self, number: int, left: int) -> None:
-        """Take what a shard has become."""
         error, node = "", ""
         try:
             played = await asyncio.to_thread(self._engine.collect, number)

@@ -15,11 +15,7 @@ from talm_sim.types import Scenario
 
 
 def check_elsewhere(job: Job[Any]) -> None:
-    """See that the shards of a run can be played in other processes, each by itself.
-
-    Raises:
-        PrerequisiteError: They cannot; the message says what to change.
-    """
+    """See that the shards of a run can be played in other processes, each by itself."""
     config, flag = job.config, f"--on {job.config.on}"
     read_on(str(config.on))
     if config.shard is not None:
@@ -55,16 +51,7 @@ def _check_movable(job: Job[Any], flag: str) -> None:
 
 
 def modules_to_load(job: Job[Any], scenarios: Sequence[Scenario], judges: Iterable[str]) -> tuple[str, ...]:
-    """Return the user's modules that other processes must import to play and judge a run.
-
-    Args:
-        job: The run's, final.
-        scenarios: What is run.
-        judges: Who judges it.
-
-    Raises:
-        PrerequisiteError: Something is defined in the script that runs, which no other process can import.
-    """
+    """Return the user's modules that other processes must import to play and judge a run."""
     modules = [*job.config.plugin]
     for thing, origin in name_extensions(job, scenarios, judges).items():
         module = origin.removeprefix("--plugin ") if origin.startswith("--plugin ") else ""

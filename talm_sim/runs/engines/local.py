@@ -46,14 +46,7 @@ class _Player:
 
 
 class LocalEngine:
-    """Has each shard played by a process of its own; one that dies is replaced by another, which continues the shard.
-
-    Args:
-        address: Empty.
-
-    Raises:
-        PrerequisiteError: There is an address.
-    """
+    """Has each shard played by a process of its own; one that dies is replaced by another, which continues the shard."""
 
     def __init__(self, address: str) -> None:
         if address:
@@ -67,11 +60,7 @@ class LocalEngine:
         return min(_MOST, len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1)
 
     def submit(self, orders: Mapping[int, Order]) -> None:
-        """Start a process per shard.
-
-        Raises:
-            PrerequisiteError: These are too many.
-        """
+        """Start a process per shard."""
         if len(orders) > _MOST:
             raise PrerequisiteError(f"--on local: {len(orders):,} processes are too many for one machine; at most {_MOST} play a run.")
         for number, order in orders.items():
@@ -101,11 +90,7 @@ class LocalEngine:
         return [*self._ended]
 
     def collect(self, number: int) -> Played:
-        """Return what became of a shard.
-
-        Raises:
-            PrerequisiteError: Its process died too often, or cannot be started.
-        """
+        """Return what became of a shard."""
         ended = self._ended.pop(number)
         if isinstance(ended, PrerequisiteError):
             raise ended

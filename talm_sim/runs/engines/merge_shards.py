@@ -103,11 +103,7 @@ def _check_free(place: Path) -> None:
 
 
 def _merge_cassettes(shards: Sequence[StoredShard], target: Path | None) -> int:
-    """Merge the recordings of the shards; return how many files were written.
-
-    Raises:
-        PrerequisiteError: They cannot be merged, or have to be and `target` is not given.
-    """
+    """Merge the recordings of the shards; return how many files were written."""
     places = dict.fromkeys(shard.run.manifest.config.cassettes for shard in shards)
     own = [one for one in places if one is not None]
     if target is None:
@@ -183,7 +179,6 @@ def _manifest(place: Path, shards: Sequence[StoredShard], settings: Mapping[str,
 
 
 def _facts(shards: Sequence[StoredShard]) -> dict[str, Any]:
-    """Return the small facts that the shards have together."""
     flags = dict.fromkeys((stored_documents.BLIND, stored_documents.MIXED), False)
     replaceable: dict[str, Any] = {}
     samples: dict[str, Sample] = {}

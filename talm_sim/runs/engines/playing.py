@@ -35,12 +35,7 @@ _SUFFIXES: Final = ("-wal", "-shm")
 
 
 class _ShardProgress:
-    """Writes how many episodes of a shard are finished, for the command to read. Its database is the node's while it is written.
-
-    Args:
-        place: The directory with the shards.
-        name: The shard's.
-    """
+    """Writes how many episodes of a shard are finished, for the command to read. Its database is the node's while it is written."""
 
     def __init__(self, place: Path, name: str) -> None:
         self._file = place / f"{name}{COUNT}"

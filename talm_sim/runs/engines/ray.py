@@ -27,9 +27,6 @@ class RayEngine:
     Args:
         address: `HOST:PORT` of the cluster's client server. If it is empty, Ray looks for a cluster by itself: that of `RAY_ADDRESS`, or of
             this machine; if there is none, it starts one here.
-
-    Raises:
-        PrerequisiteError: Ray is not installed, or the cluster cannot be reached.
     """
 
     def __init__(self, address: str) -> None:
@@ -66,11 +63,7 @@ class RayEngine:
         return [numbers[task] for task in ended]
 
     def collect(self, number: int) -> Played:
-        """Fetch what a task returned.
-
-        Raises:
-            PrerequisiteError: It failed as often as it may, or talm-sim is not installed on the node.
-        """
+        """Fetch what a task returned."""
         try:
             played: Played = self._ray.get(self._tasks.pop(number))
         except self._ray.exceptions.RayTaskError as err:

@@ -26,11 +26,7 @@ class Cut:
 
 
 def check_shard(job: Job[Any]) -> None:
-    """Refuse options that are about the whole run, of which a shard sees a part.
-
-    Raises:
-        PrerequisiteError: There is one.
-    """
+    """Refuse options that are about the whole run, of which a shard sees a part."""
     config = job.config
     for flag, value in (("--gate", config.gate), ("baseline", config.baseline)):
         if value:
@@ -40,20 +36,12 @@ def check_shard(job: Job[Any]) -> None:
 
 
 def scenarios_of_shard(scenarios: Sequence[Scenario], shard: str | None) -> Sequence[Scenario]:
-    """Return the scenarios that fall into a shard, in their order; all of them if there is no shard.
-
-    Raises:
-        EmptyShardError: None falls into it.
-    """
+    """Return the scenarios that fall into a shard, in their order; all of them if there is no shard."""
     return scenarios if shard is None else cut_scenarios(scenarios, shard).scenarios
 
 
 def cut_scenarios(scenarios: Sequence[Scenario], shard: str) -> Cut:
-    """Cut a shard out of a run. Scenarios of one base fall into one shard, whatever other scenarios there are.
-
-    Raises:
-        EmptyShardError: No scenario falls into it.
-    """
+    """Cut a shard out of a run. Scenarios of one base fall into one shard, whatever other scenarios there are."""
     part, parts = read_shard(shard)
     places = [place for place, scenario in enumerate(scenarios) if part_of(scenario.base, parts) == part]
     if not places:

@@ -54,11 +54,7 @@ class StoredShard:
 
 
 def read_shards(runs: Sequence[StoredRun]) -> list[StoredShard]:
-    """Read all shards of a run, and return them in the order of their numbers.
-
-    Raises:
-        PrerequisiteError: One is missing, is there twice, is unfinished, in use or damaged, or belongs to another run.
-    """
+    """Read all shards of a run, and return them in the order of their numbers."""
     found = sorted((_read(run) for run in runs), key=lambda one: one.part)
     for before, after in pairwise(found):
         _check_alike(found[0], after)
@@ -70,11 +66,7 @@ def read_shards(runs: Sequence[StoredRun]) -> list[StoredShard]:
 
 @contextmanager
 def open_shard(shard: StoredShard) -> Iterator[sqlite3.Connection]:
-    """Open the database of a shard as it was when it was read.
-
-    Raises:
-        PrerequisiteError: It has changed since.
-    """
+    """Open the database of a shard as it was when it was read."""
     with _reading(shard.path) as conn:
         if _digest_seal(conn) != shard.entry.seal:
             raise PrerequisiteError(f"{shard.path}: has changed since the merge began; merge again.")
@@ -150,11 +142,7 @@ def _judged(conn: sqlite3.Connection) -> dict[str, Any]:
 
 
 def _check_alike(first: StoredShard, other: StoredShard) -> None:
-    """Refuse a shard of another run.
-
-    Raises:
-        PrerequisiteError: It is one.
-    """
+    """Refuse a shard of another run."""
     here, there = f"{other.path}:", f"in {first.path}"
     if first.part.of != other.part.of:
         raise PrerequisiteError(f"{here} is shard {other.part}, and {first.path} is {first.part}; {_ALIKE}")
@@ -184,11 +172,7 @@ def _check_alike(first: StoredShard, other: StoredShard) -> None:
 
 
 def _check_whole(shards: Sequence[StoredShard]) -> None:
-    """Refuse a run whose scenarios are not all there, each once.
-
-    Raises:
-        PrerequisiteError: One is missing, or there twice.
-    """
+    """Refuse a run whose scenarios are not all there, each once."""
     facts, parts = shards[0].facts, shards[0].part.of
     seen: dict[int | str, StoredShard] = {}
     for shard in shards:

@@ -37,11 +37,6 @@ class Agreement:
 class Merge:
     """What several people decided on the same entries, and what was settled where they do not agree.
 
-    Args:
-        place: The folder or file.
-        reviewer: The reviewer of its task.
-        reviews: Each reviewer's decisions, by name.
-
     Attributes:
         agreed: Key to the entry and the decision on which all agree who decided.
         undecided: Entries that fewer than two of them decided on.
@@ -88,11 +83,7 @@ class Merge:
 
 
 def open_merge(place: Path, reviewer: Reviewer, *, rejected: bool = False) -> Merge:
-    """Open the decisions of all who reviewed a place.
-
-    Raises:
-        PrerequisiteError: Fewer than two did.
-    """
+    """Open the decisions of all who reviewed a place."""
     start = review_file(place, "review").name.removesuffix(".jsonl")
     files = sorted(path.name.removesuffix(".jsonl") for path in review_file(place, "review").parent.iterdir() if path.suffix == ".jsonl")
     names = [name.removeprefix(start).removeprefix("-") for name in files if name == start or name.startswith(f"{start}-")]

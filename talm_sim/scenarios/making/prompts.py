@@ -48,11 +48,7 @@ class WriterPrompts:
 
 
 def load_writer_prompts(package: str, file: Path | None = None) -> WriterPrompts:
-    """Return the texts of a package's `prompts.toml`, with those of the user's `file` in their place.
-
-    Raises:
-        PrerequisiteError: The file is missing, is not TOML, or has an unknown key.
-    """
+    """Return the texts of a package's `prompts.toml`, with those of the user's `file` in their place."""
     built_in = packaged_toml(package)
     texts = {step: texts_of(built_in, step, tuple(built_in[step]), "prompts.toml") for step in built_in}
     if file is None:

@@ -46,18 +46,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry to decide on.
-
-    Attributes:
-        key: Its key; equal content has equal keys.
-        title: What it is.
-        parts: What the person needs to see.
-        passed: Whether the automatic checks let it pass.
-        why: Why they did not let it pass.
-        rows: The lines it represents; none if it was rejected.
-        reasons: Reasons for which it may be dropped.
-        texts: Texts that replace its own, by name of the part.
-    """
+    """An entry to decide on."""
 
     key: str
     title: str
@@ -77,11 +66,7 @@ class Reviewer(Protocol):
         """What is decided of every entry."""
 
     def entries(self, rows: Path, rejected: Path | None) -> list[Entry]:
-        """Return what there is to decide on, in a file of what was made and, if it is given, one of what the checks rejected.
-
-        Raises:
-            PrerequisiteError: A file cannot be read, or contains something else.
-        """
+        """Return what there is to decide on, in a file of what was made and, if it is given, one of what the checks rejected."""
 
     def faults(self, entry: Entry, texts: Mapping[str, str]) -> list[str]:
         """Return what the automatic checks say of an entry with other texts."""
@@ -156,22 +141,14 @@ class Review:
         return self._decisions.get(entry.key)
 
     def decide(self, entry: Entry, verdict: Verdict, reason: str = "", texts: Mapping[str, str] | None = None) -> None:
-        """Save a decision; it is on disk when this returns.
-
-        Raises:
-            PrerequisiteError: The file cannot be written.
-        """
+        """Save a decision; it is on disk when this returns."""
         decision = ReviewDecision(entry.key, verdict, entry.passed, reason, dict(texts or {}))
         self._append({name: value for name, value in asdict(decision).items() if name != "texts" or value})
         self._decisions.pop(entry.key, None)
         self._decisions[entry.key] = decision
 
     def undo(self) -> Entry | None:
-        """Take the last decision back; return its entry, or None if there is none.
-
-        Raises:
-            PrerequisiteError: The file cannot be written.
-        """
+        """Take the last decision back; return its entry, or None if there is none."""
         entries = {entry.key: entry for entry in self.entries}
         last = next((key for key in reversed(self._decisions) if key in entries), None)
         if last is None:
@@ -227,9 +204,6 @@ def open_review(place: Path, reviewer: Reviewer, *, rejected: bool = False, name
         reviewer: Of the task it was made for.
         rejected: Whether rejected entries are decided on, too, to see how far checks and person agree.
         name: Who decides; each has a file of decisions of their own.
-
-    Raises:
-        PrerequisiteError: There is nothing to review, a file is broken, or the name cannot be part of a file's.
     """
     if name and not _NAME.fullmatch(name):
         raise PrerequisiteError(f"--name {name}: give a name of letters, digits, '.', '_' and '-'.")
@@ -241,11 +215,7 @@ def open_review(place: Path, reviewer: Reviewer, *, rejected: bool = False, name
 
 
 def items_file(place: Path) -> Path:
-    """Return the file of lines in a folder, or the file itself.
-
-    Raises:
-        PrerequisiteError: There is none.
-    """
+    """Return the file of lines in a folder, or the file itself."""
     file = place / ITEMS if place.is_dir() else place
     if not file.is_file():
         if place.is_dir():
@@ -255,11 +225,7 @@ def items_file(place: Path) -> Path:
 
 
 def _rejected_file(place: Path) -> Path:
-    """Return the file of what the checks rejected in a folder.
-
-    Raises:
-        PrerequisiteError: It is not a folder.
-    """
+    """Return the file of what the checks rejected in a folder."""
     if not place.is_dir():
         raise PrerequisiteError(f"{place}: --rejected needs the folder that `talm-sim scenarios generate` wrote.")
     return place / REJECTED

@@ -63,10 +63,6 @@ async def make_all(
         open_tape: Puts the recording of a source in place.
         on_begin: Receives the sources that are left, before the work begins.
         on_progress: Receives progress: how many sources are finished, of how many, and the outcome.
-
-    Raises:
-        PrerequisiteError: The folder was started with other settings, or the model failed for every source, or for `_MOST_FAILURES` in a
-            row; what was finished is kept.
     """
     with open_state(folder, begun, sources, maker.outcome) as state:
         waiting = [source for source in sources if source.id not in state.finished or state.finished[source.id].failed]

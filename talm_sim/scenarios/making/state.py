@@ -79,18 +79,7 @@ class State:
 
 
 def open_state(folder: Path, begun: FixedSettings, sources: Sequence[MakingSource], kind: type[Made]) -> State:
-    """Open the state of a folder, new or already started.
-
-    Args:
-        folder: The folder of `--out`; created if it does not exist.
-        begun: Settings of this call.
-        sources: The sources of this call.
-        kind: The content of its lines.
-
-    Raises:
-        PrerequisiteError: The folder was started for another task, with other settings, rules or sources, or by an earlier version; it contains
-            something else, or cannot be read or written.
-    """
+    """Open the state of a folder, new or already started."""
     path = folder / STATE
     try:
         folder.mkdir(parents=True, exist_ok=True)

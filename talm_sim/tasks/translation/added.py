@@ -165,22 +165,16 @@ def explain_added(before: str, text: str, language: str, same: Sequence[tuple[Se
 
 def _last(before: str, text: str, same: Sequence[tuple[Sequence[str], Sequence[str]]]) -> tuple[int, int]:
     """Return where the last value that both texts have ends in each of them."""
-    english, own = [[one for one in _WORD.finditer(found) if _is_value(one[0])] for found in (before, text)]
+    english, own = [
+        [one for one in _WORD.finditer(found) if any(sign.isdigit() or sign.isupper() for sign in one[0])] for found in (before, text)
+    ]
     both = {one[0].casefold() for one in english} & {one[0].casefold() for one in own}
     ends = [[one.end() for one in found if one[0].casefold() in both] for found in (english, own)]
     for words, translated in same:
-        pair = [_ends_of(found, forms) for found, forms in ((before, words), (text, translated))]
+        pair = [[one.end() for form in forms for one in places_of(found, form)] for found, forms in ((before, words), (text, translated))]
         if all(pair):
             ends = [[*known, *found] for known, found in zip(ends, pair, strict=True)]
     return max(ends[0], default=0), max(ends[1], default=0)
-
-
-def _ends_of(text: str, words: Sequence[str]) -> list[int]:
-    return [one.end() for word in words for one in places_of(text, word)]
-
-
-def _is_value(word: str) -> bool:
-    return any(sign.isdigit() or sign.isupper() for sign in word)
 
 
 def _clause_after(rest: str, begin: re.Pattern[str]) -> str:

@@ -15,6 +15,7 @@ from talm_sim.config import GEN, OPE, ModelName, option
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Model
 from talm_sim.models.metering import max_tokens_of
+from talm_sim.scenarios.jsonl import short_form
 from talm_sim.scenarios.making.options import MakingOptions
 from talm_sim.scenarios.making.outcome import DroppedSource, Made
 from talm_sim.scenarios.making.prompts import ASKED_AGAIN, ask, load_writer_prompts
@@ -29,7 +30,6 @@ from talm_sim.tasks.translation.translation_review import (
     ORIGINALS,
     TranslationReviewer,
     conversation_before,
-    line_of,
     needed_values,
     replace_texts,
     user_texts,
@@ -59,12 +59,7 @@ class TranslateOptions(MakingOptions):
 
 @dataclass(frozen=True, slots=True)
 class Dialogue:
-    """Rows in which the user says the same: they are translated once, so that they say the same again.
-
-    Attributes:
-        scenarios: The rows.
-        needed: Values that matter in what they say.
-    """
+    """Rows in which the user says the same: they are translated once, so that they say the same again."""
 
     scenarios: tuple[Scenario, ...]
     needed: tuple[NeededValue, ...]
@@ -152,7 +147,7 @@ class TranslationMaker(Maker[TranslateOptions, Dialogue, TranslationOutcome]):
                     outcome.given_up[scenario.id] = failed[text]
                     break
             else:
-                outcome.rows.append(line_of(self._translated(scenario, said)))
+                outcome.rows.append(short_form(self._translated(scenario, said)))
         return outcome
 
     async def _translate(

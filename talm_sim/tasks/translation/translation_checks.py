@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from talm_sim.language.question_words import STOP, stem
 from talm_sim.tasks.translation.added import contains, explain_added, names_in, said_as, says, ways_to_say
-from talm_sim.tasks.translation.languages import LANGUAGES, Language, read_english, read_numbers
+from talm_sim.tasks.translation.languages import LANGUAGES, read_english, read_numbers
 
 RULES_VERSION = 2
 """Version of the checks; raise it whenever they judge a translation in another way."""
@@ -37,13 +37,7 @@ class FailedCheck(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NeededValue:
-    """A value that a call or an answer needs.
-
-    Attributes:
-        name: Name of the argument or fact.
-        value: The value.
-        others: Other values that count as right.
-    """
+    """A value that a call or an answer needs."""
 
     name: str
     value: str
@@ -109,7 +103,7 @@ def _check_script(found: Translation) -> Iterator[str]:
         yield f"has no {language.name} letters"
     elif language.share(rest) < language.least:
         yield f"is mostly not in {language.name}"
-    other = _scripts(found.text) - _scripts(found.before) - {"LATIN"} - _own_script(language)
+    other = _scripts(found.text) - _scripts(found.before) - {"LATIN", "THAI" if language.name == "Thai" else ""}
     if other:
         yield f"has letters of another script: {', '.join(sorted(other)).capitalize()}"
 
@@ -210,30 +204,8 @@ def _script_of(sign: str) -> str:
     return unicodedata.name(sign, "").partition(" ")[0]
 
 
-_SCRIPTS = frozenset(
-    [
-        "LATIN",
-        "THAI",
-        "LAO",
-        "KHMER",
-        "MYANMAR",
-        "CJK",
-        "HIRAGANA",
-        "KATAKANA",
-        "HANGUL",
-        "CYRILLIC",
-        "GREEK",
-        "ARABIC",
-        "HEBREW",
-        "DEVANAGARI",
-        "BENGALI",
-        "TAMIL",
-    ]
-)
-
-
-def _own_script(language: Language) -> set[str]:
-    return {"THAI"} if language.name == "Thai" else set()
+_KNOWN_SCRIPTS = "LATIN THAI LAO KHMER MYANMAR CJK HIRAGANA KATAKANA HANGUL CYRILLIC GREEK ARABIC HEBREW DEVANAGARI BENGALI TAMIL"
+_SCRIPTS = frozenset(_KNOWN_SCRIPTS.split())
 
 
 def _count_lines(text: str) -> int:

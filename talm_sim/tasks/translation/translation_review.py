@@ -13,7 +13,7 @@ from talm_sim.common.digests import digest
 from talm_sim.common.plain_files import LARGEST_DATA, read_text
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.dialogue import as_text
-from talm_sim.scenarios.jsonl import json_lines
+from talm_sim.scenarios.jsonl import json_lines, short_form
 from talm_sim.scenarios.load import read_scenario
 from talm_sim.scenarios.making.review import Entry, Part
 from talm_sim.scenarios.making.run_maker import REPORT
@@ -100,14 +100,6 @@ def replace_texts(scenario: Scenario, said: Mapping[str, str]) -> Scenario:
     return scenario.model_copy(update={"turns": turns, "missing": tuple(map(missing_of, scenario.missing))})
 
 
-def line_of(scenario: Scenario) -> dict[str, Any]:
-    """Return a scenario as a line of a file, without the fields that have their default."""
-    line = scenario.model_dump(mode="json", exclude_defaults=True)
-    if scenario.target is not None and not isinstance(scenario.target, dict):
-        line["target"] = {"type": scenario.target.type, **line["target"]}
-    return line
-
-
 def _messages(scenario: Scenario) -> Iterator[str]:
     yield from (message["content"] for turn in scenario.turns for message in turn.messages if message["role"] == "user")
 
@@ -177,7 +169,7 @@ class TranslationReviewer:
             said = {text: texts.get(_name(number), text) for number, text in enumerate(user_texts(scenario), 1)}
             name = f"{scenario.source.name}, edited{f' by {by}' if by else ''}"
             source = scenario.source.model_copy(update={"name": name})
-            yield line_of(replace_texts(scenario, said).model_copy(update={"source": source}))
+            yield short_form(replace_texts(scenario, said).model_copy(update={"source": source}))
 
 
 def _parts(texts: Sequence[str], before: Sequence[str]) -> Iterator[Part]:

@@ -27,9 +27,6 @@ class PerturbationSpec:
     def parse(cls, text: str) -> PerturbationSpec:
         r"""Read `NAME[:key=value,...]`; a comma within a value is written `\,`.
 
-        Raises:
-            PrerequisiteError: An option is not `key=value`.
-
         >>> PerturbationSpec.parse(r"banner:text=Sorry\, closed,p=0.5").options
         {'text': 'Sorry, closed', 'p': '0.5'}
         """
@@ -97,13 +94,7 @@ def option_help(kind: type[ToolListOptions]) -> list[OptionHelp]:
     shared = set(PerturbationOptions.model_fields)
     fields = sorted(kind.model_fields.items(), key=lambda item: item[0] in shared)
     return [
-        OptionHelp(
-            field.alias or name,
-            _as_written(field),
-            field.is_required(),
-            _describe_type(kind, name),
-            field.description or "",
-        )
+        OptionHelp(field.alias or name, _as_written(field), field.is_required(), _describe_type(kind, name), field.description or "")
         for name, field in fields
     ]
 

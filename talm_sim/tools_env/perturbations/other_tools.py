@@ -71,11 +71,7 @@ class Replacement(Perturbation):
         tool: str = Field("", description="The tool to replace; without it, all that the scenario offers.")
 
     def narrow(self, tools: list[ToolSpec], pool: Mapping[str, ToolSpec]) -> list[ToolSpec]:
-        """Replace tools.
-
-        Raises:
-            PrerequisiteError: The extra `retrieval` is not installed.
-        """
+        """Replace tools."""
         if has_names_only(pool):
             return [tool for tool in tools if not self.applies(tool.name)]
         left = list(tools)

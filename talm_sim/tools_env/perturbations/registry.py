@@ -12,51 +12,22 @@ from talm_sim.foreign.plugins import Registry
 from talm_sim.tools_env.perturbations.base import Perturbation
 from talm_sim.tools_env.perturbations.options import PerturbationSpec
 
-_AT = "talm_sim.tools_env.perturbations."
-
+_BUILT_IN = {
+    "bodies": "empty-result malformed-body truncated-body",
+    "drift": "field-to-list null-field removed-field renamed-argument renamed-field retyped-field",
+    "http_errors": "http-401 http-403 http-404 http-410 http-429 http-500 http-503",
+    "mask": "mask",
+    "model_faults": "model-500 model-cut model-empty model-html model-refusal model-repeat",
+    "no_answer": "connection-reset hang slow timeout",
+    "other_tools": "distractors replacement",
+    "silent_arguments": "coerced-argument ignored-argument implicit-default stale wrong-record",
+    "silent_values": "contradiction off-by-one wrong-unit",
+    "tool_texts": "description rename",
+}
+"""Module to its perturbations; the class of `http-401` is called `Http401`."""
+_FILES = sorted((name, f"{__package__}.{module}") for module, names in _BUILT_IN.items() for name in names.split())
 PERTURBATIONS: Registry[type[Perturbation]] = Registry(
-    "perturbation",
-    {
-        "coerced-argument": _AT + "silent_arguments:CoercedArgument",
-        "connection-reset": _AT + "no_answer:ConnectionReset",
-        "contradiction": _AT + "silent_values:Contradiction",
-        "description": _AT + "tool_texts:Description",
-        "distractors": _AT + "other_tools:Distractors",
-        "empty-result": _AT + "bodies:EmptyResult",
-        "field-to-list": _AT + "drift:FieldToList",
-        "hang": _AT + "no_answer:Hang",
-        "http-401": _AT + "http_errors:Http401",
-        "http-403": _AT + "http_errors:Http403",
-        "http-404": _AT + "http_errors:Http404",
-        "http-410": _AT + "http_errors:Http410",
-        "http-429": _AT + "http_errors:Http429",
-        "http-500": _AT + "http_errors:Http500",
-        "http-503": _AT + "http_errors:Http503",
-        "ignored-argument": _AT + "silent_arguments:IgnoredArgument",
-        "implicit-default": _AT + "silent_arguments:ImplicitDefault",
-        "malformed-body": _AT + "bodies:MalformedBody",
-        "mask": _AT + "mask:Mask",
-        "model-500": _AT + "model_faults:Model500",
-        "model-cut": _AT + "model_faults:ModelCut",
-        "model-empty": _AT + "model_faults:ModelEmpty",
-        "model-html": _AT + "model_faults:ModelHtml",
-        "model-refusal": _AT + "model_faults:ModelRefusal",
-        "model-repeat": _AT + "model_faults:ModelRepeat",
-        "null-field": _AT + "drift:NullField",
-        "off-by-one": _AT + "silent_values:OffByOne",
-        "removed-field": _AT + "drift:RemovedField",
-        "rename": _AT + "tool_texts:Rename",
-        "renamed-argument": _AT + "drift:RenamedArgument",
-        "renamed-field": _AT + "drift:RenamedField",
-        "replacement": _AT + "other_tools:Replacement",
-        "retyped-field": _AT + "drift:RetypedField",
-        "slow": _AT + "no_answer:Slow",
-        "stale": _AT + "silent_arguments:Stale",
-        "timeout": _AT + "no_answer:Timeout",
-        "truncated-body": _AT + "bodies:TruncatedBody",
-        "wrong-record": _AT + "silent_arguments:WrongRecord",
-        "wrong-unit": _AT + "silent_values:WrongUnit",
-    },
+    "perturbation", {name: f"{file}:{name.title().replace('-', '')}" for name, file in _FILES}
 )
 """Entry points of group `talm_sim.perturbations` name a class."""
 
@@ -70,11 +41,7 @@ def register_perturbation(kind: Kind) -> Kind:
 
 
 def parse_perturbation(text: str) -> PerturbationSpec:
-    r"""Read `NAME[:key=value,...]`; a comma within a value is written `\,`.
-
-    Raises:
-        PrerequisiteError: The name is unknown or an option is not `key=value`.
-    """
+    r"""Read `NAME[:key=value,...]`; a comma within a value is written `\,`."""
     parts = [part.strip() for part in re.split(r"(?<!\\),", text)]
     begun = [part for part in parts if re.split("[:=]", part)[0] in PERTURBATIONS]
     if len(begun) > 1 and parts[0] in begun:
@@ -88,11 +55,7 @@ def parse_perturbation(text: str) -> PerturbationSpec:
 
 
 def open_perturbations(texts: Sequence[str], *, seed: int, episode: str) -> list[Perturbation]:
-    """Make the perturbations of one episode, in the order given.
-
-    Raises:
-        PrerequisiteError: A name or an option is wrong.
-    """
+    """Make the perturbations of one episode, in the order given."""
     specs = [parse_perturbation(text) for text in texts]
     before: Counter[str] = Counter()
     opened = []

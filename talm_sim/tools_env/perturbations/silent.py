@@ -53,12 +53,7 @@ class SilentFault(Perturbation):
 
     @abstractmethod
     async def change(self, call: Call, clean: Any) -> Any:
-        """Return the value to answer with; None, or an equal one, where there is nothing to change.
-
-        Args:
-            call: The call.
-            clean: The value that the tool answered with.
-        """
+        """Return the value to answer with; None, or an equal one, where there is nothing to change."""
 
 
 class RemadeCall(SilentFault):
@@ -75,7 +70,7 @@ class RemadeCall(SilentFault):
         """Return the first answer to other arguments that differs, with the arguments that it repeats put back."""
         sent = 0
         for arguments in self.other_arguments(call):
-            if sent == _MOST_SENT or not _fits(call.spec.parameters, arguments):
+            if sent == _MOST_SENT or Schema(call.spec.parameters).fits(arguments) is False:
                 continue
             sent += 1
             try:
@@ -86,10 +81,6 @@ class RemadeCall(SilentFault):
             if found is not None and canonical_json(found).casefold() != canonical_json(clean).casefold():
                 return found
         return None
-
-
-def _fits(schema: JsonObject, arguments: JsonObject) -> bool:
-    return Schema(schema).fits(arguments) is not False
 
 
 def _put_back(asked: Mapping[str, Any], sent: Mapping[str, Any], clean: Any, answered: Any, moving: bool) -> Any:

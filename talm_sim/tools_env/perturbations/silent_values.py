@@ -189,7 +189,6 @@ def _contradict_text(text: str) -> str | None:
 
 
 def _decimals(value: float) -> int:
-    """Return how many decimals a number is written with."""
     written = repr(value)
     return 12 if "e" in written else len(written.partition(".")[2])
 

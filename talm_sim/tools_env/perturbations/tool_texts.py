@@ -75,7 +75,6 @@ class Rename(Perturbation):
 
 
 def _other_name(name: str, taken: Collection[str]) -> str:
-    """Return a name that says the same and that no other tool has."""
     other = f"fetch_{name.removeprefix('get_')}" if name.startswith("get_") else ""
     version = 2
     while not other or other in taken or other in _RESERVED or len(other) > _LONGEST:

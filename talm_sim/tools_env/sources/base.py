@@ -25,11 +25,7 @@ class NotTaken(NamedTuple):
 
 
 def tool_spec(fields: Mapping[str, object]) -> ToolSpec:
-    """Describe a tool.
-
-    Raises:
-        PrerequisiteError: It cannot be stored, or is not a description of a tool.
-    """
+    """Describe a tool."""
     try:
         return ToolSpec.model_validate(fields)
     except ValidationError as err:
@@ -96,11 +92,6 @@ class ToolSource(Protocol):
 
     async def call(self, tool: str, arguments: Mapping[str, object], episode: str) -> HttpResponse:
         """Make a call whose arguments fit the tool's schema. A tool's own failure is an answer with a status of 400 or more.
-
-        Args:
-            tool: The source's name for it.
-            arguments: What it is called with.
-            episode: `<scenario>@<epoch>`; empty outside of any.
 
         Raises:
             TimeoutError: No answer came in time.

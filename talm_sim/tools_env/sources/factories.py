@@ -48,11 +48,7 @@ def name_of(one: Any) -> str:
 
 
 def check_maker(maker: Any) -> None:
-    """Check that a class or factory can be called without arguments.
-
-    Raises:
-        PrerequisiteError: It cannot.
-    """
+    """Check that a class or factory can be called without arguments."""
     try:
         parameters = inspect.signature(maker).parameters.values()
     except (TypeError, ValueError):
@@ -104,11 +100,7 @@ class Made:
 
 
 async def make_tools(maker: Any) -> Made:
-    """Call a class or a factory.
-
-    Raises:
-        PrerequisiteError: It failed, or took too long; the message begins with its name.
-    """
+    """Call a class or a factory."""
     instance = isinstance(maker, type)
     try:
         async with asyncio.timeout(_MAKE_S):
@@ -122,11 +114,7 @@ async def make_tools(maker: Any) -> Made:
 
 
 class EndedError(Exception):
-    """The user's code raised an error that would end more than its call.
-
-    Args:
-        raised: What it raised.
-    """
+    """The user's code raised an error that would end more than its call."""
 
     def __init__(self, raised: BaseException) -> None:
         super().__init__()

@@ -73,9 +73,6 @@ class ToolFolder:
         name: The source's.
         folder: The folder.
         network: Whether the code reaches the network. It may change something there, so only tools described as GET count as reading.
-
-    Raises:
-        PrerequisiteError: It contains no tools.
     """
 
     def __init__(self, name: str, folder: Path, *, network: bool = False) -> None:
@@ -206,11 +203,7 @@ class ToolFolder:
 
 
 async def open_fail_talms(request: SourceRequest) -> ToolFolder:
-    """Read a folder.
-
-    Raises:
-        PrerequisiteError: It contains no tools, or code that the user does not trust or that cannot be sandboxed here.
-    """
+    """Read a folder."""
     folder = Path(request.place).resolve()
     if not folder.is_dir():
         raise PrerequisiteError("there is no such folder.")

@@ -35,13 +35,7 @@ class HttpTools:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Credentials of every request; they enter no recording.
-
-    Attributes:
-        headers: Sent with each request.
-        query: Added to the query string of each.
-        secret: What is hidden in answers.
-    """
+    """Credentials of every request; they enter no recording."""
 
     headers: Mapping[str, str] = field(default_factory=dict)
     query: Mapping[str, str] = field(default_factory=dict)

@@ -65,13 +65,6 @@ class HttpClient:
     ) -> HttpResponse:
         """Send a request; send a reading one again if the connection breaks, because the server may have closed it while it was idle.
 
-        Args:
-            server: Made by `server_at`.
-            method: The method, in capitals.
-            target: Path below the server's, and query.
-            headers: Headers that only this request has.
-            body: The body of the request.
-
         Returns:
             The answer, or `routes.oversized_response` in its place.
 

@@ -51,9 +51,6 @@ class McpSource:
 
     Where a run has a person, the server may ask that person something during a call, but not say which call that is. So each episode then has
     a server, or a session with it, of its own from its first call to its end, and makes one call of it at a time.
-
-    Args:
-        request: What to start, or where it is.
     """
 
     def __init__(self, request: SourceRequest) -> None:
@@ -70,11 +67,7 @@ class McpSource:
         self._of_episode: dict[str, Server] = {}
 
     async def start(self) -> None:
-        """Start the server and ask for its tools.
-
-        Raises:
-            PrerequisiteError: It does not start, does not answer, or has no tool that can be taken.
-        """
+        """Start the server and ask for its tools."""
         first = self._add_server()
         await first.open(START_S)
         if self._request.person:

@@ -71,11 +71,7 @@ class Server:
         self._left = 0.0
 
     async def open(self, seconds: float) -> None:
-        """Start the server and ask for its tools.
-
-        Raises:
-            PrerequisiteError: It does not start, or does not answer in time.
-        """
+        """Start the server and ask for its tools."""
         for logger in ("mcp", "client"):  # they log, with tracebacks, what a server says beside the protocol; we report failures ourselves
             logging.getLogger(logger).addHandler(_QUIET)
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -66,9 +66,6 @@ async def _open_openapi(request: SourceRequest) -> Any:
 
     Its server is used only if it is on this machine, if the document came from it, or if the user names it (`server=ADDRESS`). A
     credential is read from the environment variable the user names (`auth=VARIABLE`), by default `<NAME>_API_KEY`.
-
-    Raises:
-        PrerequisiteError: The document cannot be read, its server is elsewhere, or the credential is not there.
     """
     is_url = request.place.startswith(("http://", "https://"))
     document = parse_document(await _fetch(request.place) if is_url else await asyncio.to_thread(_read, request.place))
@@ -213,11 +210,7 @@ def _drop_secured(document: Mapping[str, Any], tools: HttpTools, reason: str) ->
 
 
 def parse_document(text: str) -> Any:
-    """Read a document's text.
-
-    Raises:
-        PrerequisiteError: It is neither JSON nor YAML, or more than is read.
-    """
+    """Read a document's text."""
     taken = 2 * sys.getsizeof(text) + _LIST * text.count("[") + _OBJECT * text.count("{") + _VALUE * text.count(",")
     if taken > _MOST_MEMORY:
         raise PrerequisiteError(_TOO_MUCH)

@@ -73,9 +73,6 @@ def tools_from_openapi(document: Mapping[str, Any], source: str = "", *, only: s
 
     Returns:
         Tools by name, in the document's order. The name is the operation id, or method and path where there is none.
-
-    Raises:
-        PrerequisiteError: It is not an OpenAPI 3 document, or it has no operation, or too many, that can be expressed as a tool.
     """
     operations = list(_operations(document, only))
     if len(operations) > MOST_TOOLS:
@@ -262,11 +259,7 @@ def _resolve(document: Reading, node: Mapping[str, Any], seen: tuple[str, ...] =
 
 
 def simplify_schema(schema: Mapping[str, Any]) -> JsonObject:
-    """Return a JSON Schema as a tool's arguments are shown: references written out, titles dropped.
-
-    Raises:
-        PrerequisiteError: A reference leads nowhere or out of the schema, or it is too large.
-    """
+    """Return a JSON Schema as a tool's arguments are shown: references written out, titles dropped."""
     try:
         short = _simplify(Reading(schema), schema)
     except (AttributeError, KeyError, TypeError, RecursionError):
@@ -276,11 +269,7 @@ def simplify_schema(schema: Mapping[str, Any]) -> JsonObject:
 
 
 def check_schema(schema: JsonObject) -> None:
-    """Check that arguments can be checked against a schema.
-
-    Raises:
-        PrerequisiteError: It is not a JSON Schema; the message says where and why.
-    """
+    """Check that arguments can be checked against a schema."""
     try:
         fault = fault_of_schema(schema)
     except NotChecked as err:

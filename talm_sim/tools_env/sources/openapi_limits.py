@@ -46,11 +46,7 @@ class Reading:
         self.spend(1)
 
     def spend(self, parts: int) -> None:
-        """Take a number of further parts.
-
-        Raises:
-            PrerequisiteError: There are too many.
-        """
+        """Take a number of further parts."""
         self.left_of_one -= parts
         self.left -= parts
         if self.left < 0:
@@ -79,11 +75,7 @@ class Reading:
 
 
 def check_path(path: str) -> None:
-    """Check that a path stays below the server's address, whoever reads it.
-
-    Raises:
-        PrerequisiteError: It does not.
-    """
+    """Check that a path stays below the server's address, whoever reads it."""
     if not path.startswith("/") or path.startswith("//"):
         raise PrerequisiteError("its path does not begin with one '/', so it could lead to another host.")
     if len(path) > _LONGEST_PATH or re.search(r"[\s\\?#\x00-\x1f\x7f\ud800-\udfff]", path):
@@ -93,11 +85,7 @@ def check_path(path: str) -> None:
 
 
 def is_transport(where: str, name: str) -> bool:
-    """Return whether a parameter is a header of the transport: one with credentials, or one on how and where a request is sent.
-
-    Raises:
-        PrerequisiteError: It is a header that HTTP does not have.
-    """
+    """Return whether a parameter is a header of the transport: one with credentials, or one on how and where a request is sent."""
     if where != "header":
         return False
     if not is_header_name(name):

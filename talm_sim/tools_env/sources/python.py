@@ -49,9 +49,6 @@ class PythonSource:
         name: The source's.
         objects: Functions, LangChain tools, classes and factories.
         timeout: Seconds a call may take; a function that is not async continues in its thread after that.
-
-    Raises:
-        PrerequisiteError: Two have the same name, or none of them can be a tool.
     """
 
     def __init__(self, name: str, objects: Sequence[Any], *, timeout: float = TIMEOUT_S) -> None:
@@ -68,11 +65,7 @@ class PythonSource:
             self._finish_setup()
 
     async def look(self) -> PythonSource:
-        """Call each class and factory once, to see what its tools are.
-
-        Raises:
-            PrerequisiteError: It fails, a name is taken twice, or no tool is among what it makes.
-        """
+        """Call each class and factory once, to see what its tools are."""
         for maker, found in self._makers.items():
             made = await make_tools(maker)
             try:
@@ -151,11 +144,7 @@ class _Toolset:
         self.not_taken: list[NotTaken] = []
 
     def read(self, category: str, objects: Sequence[Any]) -> _Toolset:
-        """Read what each of them is.
-
-        Raises:
-            PrerequisiteError: Two have one name.
-        """
+        """Read what each of them is."""
         for one in objects:
             try:
                 tool = _as_tool(one)
@@ -194,22 +183,14 @@ async def _answer_call(tool: BaseTool, arguments: Mapping[str, object], timeout:
 
 
 async def open_python(request: SourceRequest) -> PythonSource:
-    """Import `module:object`; the working directory is searched first.
-
-    Raises:
-        PrerequisiteError: There is no such module or object, or it contains no tool.
-    """
+    """Import `module:object`; the working directory is searched first."""
     found = load_object(request.place, "python")
     with looking_at(f"{request.place}: cannot be inspected"):
         return await PythonSource(request.name, found if isinstance(found, list | tuple) else [found]).look()
 
 
 def hand_over(objects: Sequence[Any]) -> str:
-    """Keep tools that were passed as objects for the runs of this process; return how such a source is written.
-
-    Raises:
-        PrerequisiteError: One of them cannot be a tool.
-    """
+    """Keep tools that were passed as objects for the runs of this process; return how such a source is written."""
     try:
         source = PythonSource(_GIVEN_NAME, objects)
     except PrerequisiteError as err:
@@ -223,11 +204,7 @@ def hand_over(objects: Sequence[Any]) -> str:
 
 
 async def open_given(request: SourceRequest) -> PythonSource:
-    """Open what `hand_over` kept.
-
-    Raises:
-        PrerequisiteError: It was kept in another process, or what makes the tools fails.
-    """
+    """Open what `hand_over` kept."""
     if request.place not in _given:
         raise PrerequisiteError("these tools were passed in Python; pass them again: tools=[...].")
     return await PythonSource(request.name, _given[request.place]).look()

@@ -79,9 +79,6 @@ def read_source(text: str, *, trusted: bool = False, person: bool = False) -> tu
 
     The kind may be left out where it is plain: `module:object` is Python, an address or a JSON or YAML file OpenAPI or a list of tools, a
     folder Fail-TaLMs.
-
-    Raises:
-        PrerequisiteError: It is none of these, or its kind does not have such an option.
     """
     _refuse_secrets(text)
     if not text.strip():
@@ -97,11 +94,7 @@ def read_source(text: str, *, trusted: bool = False, person: bool = False) -> tu
 
 
 def options_of_source(text: str) -> list[str]:
-    """Return the names of the options that can be written behind a source.
-
-    Raises:
-        PrerequisiteError: It is of no known kind.
-    """
+    """Return the names of the options that can be written behind a source."""
     return list(written_names(_find_kind(_take_apart(text)[1]).options))
 
 
@@ -131,21 +124,13 @@ def _cut_options(text: str) -> tuple[str, list[str]]:
 
 
 def _find_kind(kind: str) -> SourceKind:
-    """Return the kind of source with this name.
-
-    Raises:
-        PrerequisiteError: There is none, or it cannot be imported.
-    """
+    """Return the kind of source with this name."""
     found = TOOL_SOURCES.get(kind)
     return found if isinstance(found, SourceKind) else SourceKind(found)
 
 
 async def open_source(text: str, *, trusted: bool = False, person: bool = False) -> ToolSource:
-    """Open a source.
-
-    Raises:
-        PrerequisiteError: It cannot be read, reached or started; the message begins with how it was written.
-    """
+    """Open a source."""
     kind, request = read_source(text, trusted=trusted, person=person)
     try:
         return await _find_kind(kind).open(request)

@@ -30,11 +30,7 @@ _NOT_STARTED = "The sandbox could not be started: "
 
 
 def check_sandbox(folders: Iterable[Path]) -> None:
-    """Check that the code in folders can be sandboxed here.
-
-    Raises:
-        PrerequisiteError: It cannot; nothing is run without a sandbox.
-    """
+    """Check that the code in folders can be sandboxed here."""
     for folder in folders:
         if str(folder) in ("/", "/tmp", sys.base_prefix, *SITES):
             raise PrerequisiteError(f"its code is in {folder} itself and cannot be sandboxed there; move the tools to a folder of their own.")

@@ -20,13 +20,7 @@ from talm_sim.types import JsonObject, ToolSpec
 
 
 class SpecList:
-    """Tools that are shown and not executed; attributes are those of `ToolSource`.
-
-    Args:
-        name: The source's.
-        specs: The tools.
-        not_taken: Tools that could not be taken.
-    """
+    """Tools that are shown and not executed; attributes are those of `ToolSource`."""
 
     def __init__(self, name: str, specs: Mapping[str, ToolSpec], not_taken: Sequence[NotTaken] = ()) -> None:
         self.name = name
@@ -45,11 +39,7 @@ class SpecList:
 
 
 async def open_spec_file(request: SourceRequest) -> SpecList:
-    """Read the file.
-
-    Raises:
-        PrerequisiteError: It cannot be read, or is not a list of tools.
-    """
+    """Read the file."""
     try:
         tools = json.loads(read_text(Path(request.place), LARGEST_DOCUMENT))
     except OSError as err:
@@ -60,11 +50,7 @@ async def open_spec_file(request: SourceRequest) -> SpecList:
 
 
 def open_spec_list(name: str, tools: Any) -> SpecList:
-    """Return a source of the tools in a list.
-
-    Raises:
-        PrerequisiteError: It is not a list of tools, or none of its tools can be taken; the message names the place of the first fault.
-    """
+    """Return a source of the tools in a list."""
     if not isinstance(tools, list) or not tools:
         raise PrerequisiteError("is not a list of tools; give the file that `talm-sim import --tools-to` writes.")
     specs: dict[str, ToolSpec] = {}

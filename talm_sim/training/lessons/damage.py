@@ -113,15 +113,7 @@ def calls_in(text: str) -> tuple[JsonObject, ...] | None:
 def damages(
     calls: Sequence[JsonObject], specs: Mapping[str, Mapping[str, Any]], question: str, pool: ValuePool, rng: random.Random
 ) -> list[Damage]:
-    """Return everything that one place of `calls` can be damaged to, each once; the kinds alternate.
-
-    Args:
-        calls: The right calls.
-        specs: Specification of each tool by name.
-        question: What the user asked.
-        pool: Values to change arguments to.
-        rng: Draws the values and the order.
-    """
+    """Return everything that one place of `calls` can be damaged to, each once; the kinds alternate."""
     kinds = [list(_remove_arguments(calls, specs)), list(_change_arguments(calls, specs, question, pool, rng)), list(_drop_calls(calls))]
     for kind in kinds:
         rng.shuffle(kind)

@@ -17,13 +17,7 @@ from talm_sim.types import Episode, Row, Scenario
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """An answer given in an episode.
-
-    Attributes:
-        answer: The answer.
-        action: Its class.
-        thought: What precedes it, with its marks.
-    """
+    """An answer given in an episode."""
 
     answer: Answer
     action: str
@@ -77,9 +71,6 @@ def outputs_to_examples(
         read: Reads an episode's answer; None if it has none.
         is_right: Says whether a row's episode succeeded; None if it is not scored.
         known: Returns the right answer that a scenario has; None if it has none.
-
-    Raises:
-        PrerequisiteError: No example can be made.
     """
     made = TrainingSet(kind)
     found = list(_read_all(run, made, read, is_right))
@@ -148,13 +139,7 @@ def _pairs(found: Sequence[_Found], made: TrainingSet, seed: int, known: Callabl
 
 
 def read_answer(episode: Episode, tools: Sequence[str], action: str) -> Output | None:
-    """Read an episode's free answer: its calls, to be written as the trained model would, or its words as they are.
-
-    Args:
-        episode: The episode.
-        tools: The tools that were shown, as JSON texts.
-        action: The answer's class.
-    """
+    """Read an episode's free answer: its calls, to be written as the trained model would, or its words as they are."""
     if not episode.model_turns:
         return None
     turn = episode.model_turns[-1]

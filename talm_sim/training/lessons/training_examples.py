@@ -49,13 +49,7 @@ class Example:
 
 @dataclass(slots=True)
 class TrainingSet:
-    """Examples, and what was left out.
-
-    Attributes:
-        kind: `sft`, or `preference`.
-        examples: The content of the rows, in order.
-        left_out: Reason to the ids of what it kept out.
-    """
+    """Examples, and what was left out."""
 
     kind: Kind
     examples: list[Example] = field(default_factory=list)
@@ -78,11 +72,7 @@ class TrainingSet:
         return found
 
     def refuse_empty(self, given: str) -> None:
-        """Check that there is an example.
-
-        Raises:
-            PrerequisiteError: There is none; the message says what was left out of `given`.
-        """
+        """Check that there is an example."""
         if not self.examples:
             why = "; ".join(f"{len(ids):,}: {reason}" for reason, ids in self.left_out.items())
             raise PrerequisiteError(f"no row can be made from {given} ({why or 'none given'}).")

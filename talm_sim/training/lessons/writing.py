@@ -14,16 +14,7 @@ from talm_sim.types import JsonObject, Scenario
 
 
 def fit_scenarios(scenarios: Sequence[Scenario], make: Callable[[Sequence[Scenario]], TrainingSet], write: Write) -> TrainingSet:
-    """Make a set in which every example can be written; what cannot is left out before classes are balanced.
-
-    Args:
-        scenarios: The scenarios.
-        make: Makes a set of some of them.
-        write: Writes a set.
-
-    Raises:
-        PrerequisiteError: Nothing is left, or as `make` says.
-    """
+    """Make a set in which every example can be written; what cannot is left out before classes are balanced."""
     left: dict[str, list[str]] = {}
     rest = list(scenarios)
     while True:
@@ -45,11 +36,7 @@ def fit_scenarios(scenarios: Sequence[Scenario], make: Callable[[Sequence[Scenar
 
 
 def fit_examples(made: TrainingSet, write: Write) -> TrainingSet:
-    """Keep the examples of a set that can be written.
-
-    Raises:
-        PrerequisiteError: None can.
-    """
+    """Keep the examples of a set that can be written."""
     total = len(made.examples)
     made.examples = write(made).examples
     made.refuse_empty(f"{total:,} answers")
@@ -65,7 +52,7 @@ class RowSource:
     """Something that rows were made from.
 
     Attributes:
-        kind: `scenarios`, `run` or `own rows`.
+        kind: `scenarios` or `run`.
         name: The file or run as the user named it.
         sha256: Digest of the file; of a run, of its scenarios.
         given: How many scenarios, episodes or rows it has.
@@ -80,14 +67,7 @@ class RowSource:
 
 
 def make_card(made: TrainingSet, written: Sequence[Example], sources: Sequence[RowSource], **settings: Any) -> JsonObject:
-    """Return the card.
-
-    Args:
-        made: The set, with what was left out.
-        written: The examples of the rows that were written.
-        sources: What they were made from.
-        settings: What else decided the rows: command, seed, balance, template.
-    """
+    """Return the card."""
     kept = TrainingSet(made.kind, [*written])
     by_source = Counter(one.source for one in written)
     by_class = Counter((one.source, one.action) for one in written)
@@ -171,9 +151,6 @@ def write_rows(made: TrainingSet, writer: RowWriter, measure: Measure | None = N
         writer: Writes the texts.
         measure: Counts tokens; None if nobody does.
         most: Tokens that a row may have; None for any number.
-
-    Raises:
-        PrerequisiteError: A conversation or a call cannot be written by the template; the message names the row.
     """
     written = WrittenRows()
     for example in made.examples:

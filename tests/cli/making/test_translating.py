@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from talm_sim.scenarios.jsonl import short_form
 from talm_sim.tasks import find_task
-from talm_sim.tasks.translation.translation_review import line_of
 from talm_sim.types import Scenario
 from tests.cli.wrong import Talm
 from tests.models.loopback import Answer, Loopback, Seen, chat_answer, loopback
@@ -31,7 +31,7 @@ def packaged(task: str, *groups: str) -> list[Scenario]:
 
 
 def write(file: str, scenarios: list[Scenario]) -> None:
-    Path(file).write_text("".join(json.dumps(line_of(one), ensure_ascii=False) + "\n" for one in scenarios), encoding="utf-8")
+    Path(file).write_text("".join(json.dumps(short_form(one), ensure_ascii=False) + "\n" for one in scenarios), encoding="utf-8")
 
 
 def lines(file: str) -> list[dict[str, Any]]:
@@ -150,7 +150,7 @@ def test_the_scenarios_of_a_run_are_translated(talm: Talm) -> None:
     code, out, _ = talm("scenarios", "translate", "source", "--to", "th", *MODEL, "--out", "made", "--live", "--json")
     assert code == 0 and json.loads(out)["dialogues"]["given_up"] == 0
     assert json.loads(out)["groups"] == {name: {"made": 2, "given_up": 0} for name in ("fitting", "removed", "unrelated")}
-    packaged_rows = {one.id: line_of(one) for one in find_task("refusal").read(["fitting", "removed", "unrelated"])}
+    packaged_rows = {one.id: short_form(one) for one in find_task("refusal").read(["fitting", "removed", "unrelated"])}
     for row in lines("made/items.jsonl"):
         same = packaged_rows[row["id"]]
         assert row | {"source": same["source"]} == same, "but for who translated it, the row is the packaged one"

@@ -139,11 +139,7 @@ def test_what_happened_is_in_the_attributes(plain: list[Spans], whole: list[Span
 
 def test_verdicts_are_events(plain: list[Spans], whole: list[Spans]) -> None:
     told = [[(one["name"], *one["attributes"].values()) for one in trace[0]["events"]] for trace in plain]
-    assert told[0] == [
-        (EVALUATION, "success", 1.0, "pass"),
-        (EVALUATION, "reference", 1.0, "pass"),
-        (EVALUATION, "mine", 1.0, HOSTILE),
-    ]
+    assert told[0] == [(EVALUATION, "success", 1.0, "pass"), (EVALUATION, "reference", 1.0, "pass"), (EVALUATION, "mine", 1.0, HOSTILE)]
     assert told[4] == [(EVALUATION, "reference", "no_verdict"), (EVALUATION, "mine", 1.0, HOSTILE)]
     assert whole[0][0]["events"][1]["attributes"]["gen_ai.evaluation.explanation"] == HOSTILE
 

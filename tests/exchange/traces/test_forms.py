@@ -226,19 +226,6 @@ def test_spans_of_other_kinds_are_counted_and_silent_traces_said(tmp_path: Path)
         read(document(silent), tmp_path)
 
 
-def test_an_exported_episode_that_was_skipped_has_its_awareness_and_no_turn(tmp_path: Path) -> None:
-    said = {"role": "assistant", "parts": [{"type": "text", "content": ""}]}
-    about = {"gen_ai.input.messages": json.dumps([USER]), "gen_ai.output.messages": json.dumps([said]), "talm_sim.termination": "skipped"}
-    awareness = {"talm_sim.awareness.kind": "tool", "talm_sim.awareness.value": "no"}
-    asked = {
-        "gen_ai.input.messages": json.dumps([USER]),
-        "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": "No."}]}]),
-    }
-    episode = played(read(document(span_of(1, AGENT | about), span_of(2, CHAT | asked | awareness)), tmp_path).traces[0])
-    assert (episode.termination, episode.model_turns, episode.answer) == (Termination.SKIPPED, (), "")
-    assert [(one.kind, one.value, one.raw) for one in episode.awareness] == [("tool", "no", "No.")]
-
-
 def test_a_person_is_told_apart_from_a_tool(tmp_path: Path) -> None:
     question = {"id": "q", "name": "ask_human", "args": {"question": "Which day?"}}
     messages = [

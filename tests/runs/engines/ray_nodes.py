@@ -51,8 +51,7 @@ def shard_of(pids: list[int], place: Path) -> str:
 
 def main(nodes: int) -> None:
     cluster = Cluster(
-        initialize_head=True,
-        head_node_args={"num_cpus": 0, "object_store_memory": MEMORY, "include_dashboard": False, "_system_config": QUICK},
+        initialize_head=True, head_node_args={"num_cpus": 0, "object_store_memory": MEMORY, "include_dashboard": False, "_system_config": QUICK}
     )
     alive = [cluster.add_node(num_cpus=1, object_store_memory=MEMORY) for _ in range(nodes)]
     print(cluster.address, flush=True)

@@ -19,17 +19,7 @@ import talm_sim
 from tests.runs.engines.test_engines import content
 
 HERE = Path(__file__).parent
-OPTIONS = [
-    "--split",
-    "underspecified",
-    "--model",
-    "slow/0.02",
-    "--plugin",
-    "slow_words",
-    "--replay",
-    "--epochs",
-    "12",
-]
+OPTIONS = ["--split", "underspecified", "--model", "slow/0.02", "--plugin", "slow_words", "--replay", "--epochs", "12"]
 TOTAL = 72 * 12
 
 pytestmark = [

@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given, strategies as st
 
 from talm_sim import run
+from talm_sim.scenarios.jsonl import short_form
 from talm_sim.scenarios.load import read_scenario
 from talm_sim.tasks import find_task
 from talm_sim.tasks.translation.languages import read_english, read_numbers
 from talm_sim.tasks.translation.translation_checks import NeededValue, Translation, check_translation
-from talm_sim.tasks.translation.translation_review import line_of, needed_values
+from talm_sim.tasks.translation.translation_review import needed_values
 from talm_sim.types import Scenario, Source
 from tests.tables import labelled
 
@@ -174,15 +175,15 @@ def test_the_base_is_shared_and_the_one_in_the_language_is_named() -> None:
     for one, own in ((perfect, "a"), (variant, "a"), (translated(perfect), "a.vi"), (translated(variant), "a.vi")):
         assert (one.base, one.base_in_language) == ("a", own)
     assert translated(variant).original == "a.removed" == variant.original
-    line = line_of(translated(variant))
-    assert read_scenario(line, "x:1", "talm") == translated(variant) and "translation_of" not in line_of(variant)["source"]
+    line = short_form(translated(variant))
+    assert read_scenario(line, "x:1", "talm") == translated(variant) and "translation_of" not in short_form(variant)["source"]
 
 
 def test_a_query_without_tools_is_compared_with_the_perfect_one_of_its_language(tmp_path: Path) -> None:
     english = [one for one in find_task("talm").read(["perfect", "no-tools"]) if one.base == "geo-03"]
     rows = [*english, *map(translated, english)]
     file = tmp_path / "both.jsonl"
-    file.write_text("".join(json.dumps(line_of(one)) + "\n" for one in rows))
+    file.write_text("".join(json.dumps(short_form(one)) + "\n" for one in rows))
     stored = run(scenarios=file, split="perfect,no-tools", model="sim/oracle", tools="live", run_dir=tmp_path / "runs", display="none")
     judged = {row.scenario: row.values.get("unexpected") for row in stored.rows() if row.group == "no-tools"}
     assert judged == {"geo-03.no-tools": False, "geo-03.no-tools.vi": False}

@@ -58,16 +58,10 @@ class ListCase(NamedTuple):
 TOOL_LISTS = {
     "description": ListCase("description:tool=romanize_text", ("romanize_text", "get_plural"), ("romanize_text", "get_plural"), "Write a text"),
     "distractors": ListCase(
-        "distractors:n=2",
-        ("get_element", "get_isotope"),
-        ("get_ionic_radius", "get_ionization_energy", "get_element", "get_isotope"),
-        "Get",
+        "distractors:n=2", ("get_element", "get_isotope"), ("get_ionic_radius", "get_ionization_energy", "get_element", "get_isotope"), "Get"
     ),
     "rename": ListCase("rename", ("romanize_text", "get_plural"), ("romanize_text_v2", "fetch_plural"), "Write a text of any script"),
     "replacement": ListCase(
-        "replacement:tool=get_chord_notes",
-        ("get_chord_notes", "transpose_chords"),
-        ("get_scale_notes", "transpose_chords"),
-        "Get the notes",
+        "replacement:tool=get_chord_notes", ("get_chord_notes", "transpose_chords"), ("get_scale_notes", "transpose_chords"), "Get the notes"
     ),
 }

@@ -8,12 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from talm_sim.models.parsing import parse_call
-from talm_sim.tools_env.perturbations import (
-    ModelCall,
-    ModelPerturbation,
-    ModelRequestError,
-    open_perturbations,
-)
+from talm_sim.tools_env.perturbations import ModelCall, ModelPerturbation, ModelRequestError, open_perturbations
 from talm_sim.types import ModelTurn, ToolCall, UnparsableCall, Usage
 
 LAST = ModelTurn(text="I look.", raw_text="I look.", tool_calls=(ToolCall(id="x", name="f", arguments={"a": 1}),), stop="tool_calls")

@@ -107,9 +107,7 @@ FINE: Final[dict[str, Callable[[], object]]] = {
 }
 """The same, and all is well then."""
 
-HANDS: Final[dict[str, Callable[[Any], object]]] = {
-    "empty": lambda id: say(id=id, result={}),
-}
+HANDS: Final[dict[str, Callable[[Any], object]]] = {"empty": lambda id: say(id=id, result={})}
 """In place of an answer to the handshake."""
 
 DEEP: Final = json.loads('{"a":' * 300 + "1" + "}" * 300)

@@ -146,9 +146,7 @@ async def test_over_http_it_is_shown_the_credential_that_was_named_and_tells_nob
             await tools.aclose()
     assert "word-of-the-server-77" not in response.body.decode() and "REDACTED" in response.body.decode()
     assert "Oslo: rain" in weather.body.decode()
-    assert [tuple(one) for one in tools.not_taken()["w"]] == [
-        ("get weather now", "the name 'get_weather_now' is used twice."),
-    ]
+    assert [tuple(one) for one in tools.not_taken()["w"]] == [("get weather now", "the name 'get_weather_now' is used twice.")]
 
 
 async def test_over_stdio(fresh: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:

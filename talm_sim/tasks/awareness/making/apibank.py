@@ -47,14 +47,7 @@ _Rows = list[tuple[int, JsonObject]]
 
 
 def load_apibank(folder: Path) -> LoadedSource:
-    """Read API-Bank's dialogues of levels 1 and 2.
-
-    Args:
-        folder: API-Bank's folder, with `lv1-lv2-samples/*/*.jsonl` and `data/all_apis.csv`.
-
-    Raises:
-        PrerequisiteError: There are no dialogues.
-    """
+    """Read API-Bank's dialogues of levels 1 and 2."""
     files = sorted((folder / _DIALOGUES).glob("*/*.jsonl"))
     if not files:
         raise PrerequisiteError(f"{folder / _DIALOGUES}: contains no dialogues (*/*.jsonl); give the folder `api-bank` of API-Bank.")

@@ -30,10 +30,6 @@ _NAME_COLUMN = "类名"
 def read_apis(folder: Path, rows: Iterable[Mapping[str, Any]]) -> tuple[dict[str, JsonObject], list[SourceProblem]]:
     """Read what is known of each API.
 
-    Args:
-        folder: API-Bank's folder.
-        rows: All lines of its dialogues.
-
     Returns:
         Specifications by name, in the catalogue's order, each with `name`, `description`, `parameters` (JSON Schema) and `response` (fields
         of the result by name); and what could not be read.

@@ -24,13 +24,7 @@ from talm_sim.types import Scenario, YesNo
 
 @dataclass(frozen=True, slots=True)
 class FailedCheck:
-    """A manipulated scenario that a check does not let pass.
-
-    Attributes:
-        check: Name of the check.
-        words: What was found.
-        review: Whether a person must look; otherwise the scenario is wrong.
-    """
+    """A manipulated scenario that a check does not let pass."""
 
     check: str
     words: str
@@ -272,7 +266,6 @@ _REQUEST = re.compile(
 
 
 def _asks(text: str) -> int:
-    """Return how many sentences of a text ask for something."""
     return sum(_REQUEST.search(sentence) is not None for sentence in re.split(r"(?<=[.?!])\s+", text))
 
 

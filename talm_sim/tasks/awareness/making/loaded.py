@@ -15,12 +15,7 @@ TASK = "awareness"
 
 @dataclass(frozen=True, slots=True)
 class SourceProblem:
-    """A part of a source that could not be used.
-
-    Attributes:
-        where: File and line, or file and key.
-        fault: What is wrong, and how to fix it.
-    """
+    """A part of a source that could not be used."""
 
     where: str
     fault: str
@@ -55,14 +50,6 @@ def complete_scenario(
     gold_calls: Sequence[GoldCall] = (),
 ) -> Scenario:
     """Build a scenario that can be served: gold answer yes.
-
-    Args:
-        name: Its id.
-        messages: The conversation so far, in order.
-        tools: Specifications of the tools shown.
-        relevant: Names of the tools the request needs.
-        source: Where it comes from.
-        gold_calls: The calls that serve it, if the source has them.
 
     Raises:
         ValueError: It is not such a scenario; the message says why, and how to fix it.

@@ -16,6 +16,7 @@ from talm_sim.config import GEN, OPE, Names, option
 from talm_sim.errors import did_you_mean
 from talm_sim.models.base import Model
 from talm_sim.retrieval import DEFAULT_EMBEDDER
+from talm_sim.scenarios.jsonl import short_form
 from talm_sim.scenarios.making.options import MakingOptions
 from talm_sim.scenarios.making.outcome import Made
 from talm_sim.scenarios.making.prompts import WriterPrompts, ask
@@ -97,7 +98,6 @@ def replace_all(scenarios: Iterable[Scenario], pool: Pool) -> dict[str, Scenario
 
 
 def _passes_checks(scenario: Scenario, changed: Scenario | Skipped, pool: Pool) -> bool:
-    """Return whether something was made that no check rejects."""
     return isinstance(changed, Scenario) and all(one.review for one in check_manipulated(scenario, changed, pool))
 
 
@@ -182,7 +182,7 @@ class Manipulator:
         """Try each manipulation asked for; the original is kept with its results."""
         outcome = ManipulationOutcome(source=original.id, digest=original.digest)
         kept = [changed for group in self._options.groups if (changed := await self._manipulate(group, original.scenario, outcome))]
-        outcome.rows = [line_of(one) for one in ([original.scenario, *kept] if kept else [])]
+        outcome.rows = [short_form(one) for one in ([original.scenario, *kept] if kept else [])]
         return outcome
 
     async def _manipulate(self, group: str, scenario: Scenario, outcome: ManipulationOutcome) -> Scenario | None:
@@ -248,7 +248,7 @@ class Manipulator:
         wrong = [one for one in found if not one.review]
         for one in wrong:
             rejected = _rejection_record(original, changed.group, one.check, one.words, attempt, text)
-            outcome.rejected.append(rejected | {"scenario": line_of(changed)})
+            outcome.rejected.append(rejected | {"scenario": short_form(changed)})
         if not wrong and found:
             outcome.to_read[changed.group] = {one.check: one.words for one in found}
         return not wrong
@@ -258,13 +258,6 @@ def values_of(scenario: Scenario) -> dict[str, str]:
     """Return what a model reads when it removes something: the tools the request needs, the calls, the conversation."""
     names = scenario.target.relevant if isinstance(scenario.target, YesNo) else ()
     return {"apis": described_apis(scenario, names), "calls": gold_calls_text(scenario), "conversation": conversation_text(scenario)}
-
-
-def line_of(scenario: Scenario) -> dict[str, Any]:
-    """Return a scenario as a line of a file, without the fields that have their default."""
-    line = scenario.model_dump(mode="json", exclude_defaults=True)
-    assert isinstance(scenario.target, YesNo)
-    return line | {"target": {"type": scenario.target.type, **line["target"]}}
 
 
 def _rejection_record(scenario: Scenario, group: str, check: str, reason: str, attempt: int, text: str) -> dict[str, Any]:

@@ -32,12 +32,7 @@ _GENERAL = re.compile(r"\b(?:search engine|web search|google search|wiki(?:pedia
 
 @dataclass(frozen=True)
 class Api:
-    """An API as scenarios show it.
-
-    Attributes:
-        text: Its JSON text.
-        source: Name of the source it comes from.
-    """
+    """An API as scenarios show it."""
 
     text: str
     source: str = ""

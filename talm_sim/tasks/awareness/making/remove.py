@@ -36,10 +36,6 @@ def remove_by_rules(scenario: Scenario, seed: int) -> Scenario | Skipped:
 
     An argument is only cut if all mentions of it are in the user's own words and no broken sentence is left: one that the assistant
     repeats, or that a result contains, would still be known.
-
-    Args:
-        scenario: A complete scenario.
-        seed: Draws the argument, together with the scenario's id.
     """
     target = scenario.target
     if not isinstance(target, YesNo) or target.gold != "yes":
@@ -73,14 +69,7 @@ _REASONS = [_BROKEN, _KNOWN, _UNSAID, _OPTIONAL]
 
 
 def make_removed_scenario(original: Scenario, turns: tuple[Turn, ...], missing: Sequence[Missing], made_by: str) -> Scenario:
-    """Return the variant of a complete scenario in which some of what the user said is gone.
-
-    Args:
-        original: The complete scenario.
-        turns: Its conversation with the changed words.
-        missing: What is gone.
-        made_by: Who changed the words: a model's name, `rules` or `people`.
-    """
+    """Return the variant of a complete scenario in which some of what the user said is gone."""
     assert isinstance(original.target, YesNo)
     return original.model_copy(
         update={

@@ -12,13 +12,13 @@ from typing import Any
 from talm_sim.common.digests import digest
 from talm_sim.common.plain_files import LARGEST_DATA, read_text
 from talm_sim.errors import PrerequisiteError
-from talm_sim.scenarios.jsonl import json_lines, parse
+from talm_sim.scenarios.item_tools import describe_tool
+from talm_sim.scenarios.jsonl import json_lines, short_form
 from talm_sim.scenarios.load import read_scenario
 from talm_sim.scenarios.making.review import Entry, Part
 from talm_sim.scenarios.making.run_maker import REPORT
 from talm_sim.tasks.awareness.making.item_checks import check_manipulated
 from talm_sim.tasks.awareness.making.loaded import TASK
-from talm_sim.tasks.awareness.making.manipulation import line_of
 from talm_sim.tasks.awareness.making.written import replace_user_words
 from talm_sim.types import Missing, MissingKind, Scenario, YesNo
 from talm_sim.types.base import canonical_form
@@ -65,7 +65,7 @@ class ManipulationReviewer:
     def edited(self, entry: Entry, texts: Mapping[str, str], by: str) -> Iterable[Mapping[str, Any]]:
         """See `Reviewer.edited`; `made_by` of the target says who edited."""
         original, changed = _pair_of(entry)
-        return [*entry.rows[:-1], line_of(_replace_words(original, changed, texts, by))]
+        return [*entry.rows[:-1], short_form(_replace_words(original, changed, texts, by))]
 
     def _entry(self, changed: Scenario, original: Scenario | None, line: Mapping[str, Any], doubt: str = "", why: str = "") -> Entry:
         target = changed.target
@@ -74,7 +74,7 @@ class ManipulationReviewer:
         facts += [Part("Made by", target.made_by)] if isinstance(target, YesNo) and target.made_by else []
         facts += [Part("Look at", doubt)] if doubt else []
         parts = (*_conversation_parts(changed, original), *_tools(changed, original), *facts)
-        lines = () if why else ((line_of(original), line) if original else (line,))
+        lines = () if why else ((short_form(original), line) if original else (line,))
         key = digest([changed.id, [*map(canonical_form, changed.turns)], changed.shown_tools])
         return Entry(key, changed.id, parts, not why, why, lines, _REASONS.get(changed.group, ()))
 
@@ -148,19 +148,9 @@ def _arguments(arguments: Mapping[str, Any]) -> str:
 
 def _tools(changed: Scenario, original: Scenario | None) -> Iterator[Part]:
     """Return the tools shown, each beside the one it replaces."""
-    before = [_tool(text) for text in original.shown_tools] if original else []
+    before = [describe_tool(text) for text in original.shown_tools] if original else []
     for number, text in enumerate(changed.shown_tools):
-        yield Part("Tool", _tool(text), before[number] if len(before) == len(changed.shown_tools) else None)
-
-
-def _tool(text: str) -> str:
-    """Return what distinguishes a tool, from its specification."""
-    try:
-        spec = parse(text)
-        needs = ", ".join(map(str, spec.get("parameters", {}).get("required", [])))
-        return f"{spec.get('name')}: {spec.get('description')} Needs: {needs or 'nothing'}."
-    except (ValueError, TypeError, AttributeError):
-        return text
+        yield Part("Tool", describe_tool(text), before[number] if len(before) == len(changed.shown_tools) else None)
 
 
 def _describe_missing(missing: Missing) -> str:

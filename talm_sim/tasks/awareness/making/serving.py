@@ -93,10 +93,6 @@ class Serving:
         A tool serves a part if it returns a fact that the request asks for, or a field of its name, when called with values of the request;
         if it returns a field of a fact's name at all, unless many tools do; if it requires the same arguments as a needed tool; or if its
         results are known to lead to what a needed tool does.
-
-        Args:
-            original: The complete scenario.
-            tool: Name of the tool; one that is unknown serves nothing.
         """
         key = original.id, tool
         if key not in self._found:
@@ -175,7 +171,6 @@ def _values_of(original: Scenario) -> Iterator[Any]:
 
 
 def _fitting(schema: JsonObject, values: Sequence[Any]) -> list[Any]:
-    """Return the values that an argument may have, each once."""
     if isinstance(schema.get("enum"), list):
         return list(schema["enum"])
     types = _TYPES.get(str(schema.get("type")), ())

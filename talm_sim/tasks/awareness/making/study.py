@@ -50,12 +50,6 @@ def load_study(path: Path) -> LoadedSource:
 
     An original that is in several files, or several times in one, is one scenario where all say the same. Where files have different
     originals of one id, a digest of the file's original is added to the id of it and of what the file has of it.
-
-    Args:
-        path: A JSONL file, or a folder of such files.
-
-    Raises:
-        PrerequisiteError: There is no such file, or it cannot be read.
     """
     files = sorted(path.glob("*.jsonl")) if path.is_dir() else [local_file(path)]
     if not files:
@@ -186,7 +180,6 @@ def _tools(text: str, key: str) -> dict[str, JsonObject]:
 
 
 def _named_apis(answer: str, tools: Mapping[str, JsonObject]) -> list[str]:
-    """Return the APIs of a list that the answer names."""
     return [name for name, tool in tools.items() if re.search(rf"(?<!\w){re.escape(str(tool.get('api', name)))}(?!\w)", answer)]
 
 

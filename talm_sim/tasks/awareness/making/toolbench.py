@@ -26,14 +26,7 @@ LONGEST_NAME = 64
 
 
 def load_toolbench(folder: Path) -> LoadedSource:
-    """Read all queries.
-
-    Args:
-        folder: StableToolBench's folder, with `solvable_queries/test_instruction/*.json`, or one with such files.
-
-    Raises:
-        PrerequisiteError: There are no such files.
-    """
+    """Read all queries."""
     files = sorted((folder / _QUERIES).glob("*.json")) or sorted(folder.glob("*.json"))
     if not files:
         raise PrerequisiteError(f"{folder / _QUERIES}: contains no queries (*.json); give StableToolBench's folder.")

@@ -41,12 +41,7 @@ _Begin = Callable[[Mapping[str, Any]], None]
 
 
 def check_scenarios(
-    scenarios: Sequence[Scenario],
-    specs: Mapping[str, ToolSpec],
-    call: _CallTool,
-    *,
-    packaged: bool = False,
-    begin: _Begin | None = None,
+    scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec], call: _CallTool, *, packaged: bool = False, begin: _Begin | None = None
 ) -> list[Problem]:
     """Check every scenario by itself, against its base, and against the others.
 

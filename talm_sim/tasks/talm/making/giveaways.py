@@ -136,7 +136,6 @@ def _in_schema(schema: Any, path: str, *, anywhere: bool) -> Iterator[tuple[str,
 
 
 def _name(name: str) -> str:
-    """Return a name as it is and with its parts as words."""
     return f"{name} {_GAP.sub(' ', _HUMP.sub(' ', name))}"
 
 

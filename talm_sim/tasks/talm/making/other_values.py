@@ -46,11 +46,6 @@ async def retry_with_other_values(tried: Sequence[CalledTool], specs: Mapping[st
 
     Other values come from what tools of the same source were called with and answered, from enums, and from neighbouring numbers and dates.
 
-    Args:
-        tried: The tools that were called.
-        specs: Every tool there is.
-        call_again: Calls one of them.
-
     Returns:
         The tools in the same order; if another value was found, with the calls made with it.
     """

@@ -19,13 +19,4 @@ from talm_sim.tasks.when2call.making.rules import RuleWriter
 from talm_sim.tasks.when2call.making.sources import SourceQuestion, source_questions
 from talm_sim.tasks.when2call.making.writers import GenerateOptions, ModelWriter, Writer
 
-__all__ = [
-    "GenerateOptions",
-    "ItemOutcome",
-    "ModelWriter",
-    "RuleWriter",
-    "SourceQuestion",
-    "Writer",
-    "make_items",
-    "source_questions",
-]
+__all__ = ["GenerateOptions", "ItemOutcome", "ModelWriter", "RuleWriter", "SourceQuestion", "Writer", "make_items", "source_questions"]

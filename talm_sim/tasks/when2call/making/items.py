@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid5
@@ -60,11 +60,6 @@ def tool_call_text(source: SourceQuestion) -> str:
     return json.dumps({"name": source.call.name, "arguments": source.call.arguments}, ensure_ascii=False)
 
 
-def _without_tool(tools: Sequence[ToolSpec], name: str) -> list[ToolSpec]:
-    """Return what is shown of tools once the one that fits is removed, as in the published rows (When2Call, section 2.2)."""
-    return [tool for tool in tools if tool.name != name]
-
-
 def is_kin(spec: ToolSpec, source: SourceQuestion) -> bool:
     """Tell whether a tool may serve a request in the place of the right one: the request gives at least half of what it requires.
 
@@ -104,7 +99,7 @@ def rows_of(
     possible = [one for one in _VARIANTS if (one != "zero" or out_of_reach) and (one != "many" or len(together) > 1)]
     if item.removed:
         possible.remove("one")
-        shown["many"] = _without_tool(together, source.spec.name)
+        shown["many"] = [tool for tool in together if tool.name != source.spec.name]  # as in the published rows (When2Call, section 2.2)
     for variant in possible if every else [possible[derive_seed(seed, source.id, item.gold.value, "tools shown") % len(possible)]]:
         tools = [tool_text(spec) for spec in shown[variant]]
         row: dict[str, Any] = {

@@ -31,9 +31,6 @@ def read_other_rows(file: Path) -> tuple[list[SourceQuestion], list[DroppedSourc
 
     A BFCL row finds its right call in `ground_truth`, or in the file of the same name in the folder `possible_answer` beside it. A row with
     more than one call or several turns gives no source question, nor does one whose call is of a tool that it does not show.
-
-    Raises:
-        PrerequisiteError: The file cannot be read, or a row lacks something; names file, line and key.
     """
     found: list[SourceQuestion] = []
     dropped: list[DroppedSource] = []

@@ -10,7 +10,7 @@ from typing import Any
 
 from talm_sim.common.digests import digest
 from talm_sim.errors import PrerequisiteError
-from talm_sim.scenarios.item_tools import spec_of
+from talm_sim.scenarios.item_tools import describe_tool, spec_of
 from talm_sim.scenarios.jsonl import json_lines
 from talm_sim.scenarios.making.review import Entry, Part
 from talm_sim.tasks.when2call.making.item_checks import OPTION_CHECKS, differs, failures
@@ -95,22 +95,12 @@ def alarms_of_row(row: Mapping[str, Any], names: Iterable[str] = (_QUESTION, *_A
 
 def _parts(row: Mapping[str, Any]) -> Iterable[Part]:
     yield Part("Question", row["question"], row.get("orig_question"), name=_QUESTION)
-    yield Part("Tool", _tool(row.get("target_tool") or next(iter(row.get("orig_tools") or row["tools"]), "none")))
+    yield Part("Tool", describe_tool(row.get("target_tool") or next(iter(row.get("orig_tools") or row["tools"]), "none")))
     if row.get("held_out_param"):
         yield Part("Left out", row["held_out_param"])
     for kind in _ANSWERS:
         name = "" if kind is Behaviour.TOOL_CALL else kind.value
         yield Part(kind.value, row["answers"][kind.value], name=name, right=kind.value == row["correct_answer"])
-
-
-def _tool(text: str) -> str:
-    """Return the parts of a tool's specification that tell it apart."""
-    try:
-        spec = json.loads(text)
-        needs = ", ".join(map(str, spec.get("parameters", {}).get("required", [])))
-        return f"{spec.get('name')}: {spec.get('description')} Needs: {needs or 'nothing'}."
-    except (ValueError, TypeError, AttributeError, RecursionError):
-        return text
 
 
 def item_of(row: Mapping[str, Any]) -> Item | None:

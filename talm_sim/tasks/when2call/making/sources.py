@@ -73,10 +73,6 @@ def source_questions(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec
     Scenarios with one gold call are taken whole; those with two are taken apart where their sentences can be told apart. Scenarios with a
     missing argument lend their rewriting to the base they were derived from; tool-call items of task `when2call` are sources, too.
 
-    Args:
-        scenarios: Any scenarios; those without a gold call are passed over.
-        specs: The tools they name.
-
     Returns:
         The source questions in the scenarios' order, and what was dropped.
     """

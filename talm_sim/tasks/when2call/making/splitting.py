@@ -46,13 +46,7 @@ _MOST_READ, _MOST_BOUNDARIES = 2_000, 12
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A query cut in two.
-
-    Attributes:
-        end: Where the first part ends in the query.
-        start: Where the second part starts.
-        order: Index of the gold call of each part.
-    """
+    """A query cut in two."""
 
     end: int
     start: int
@@ -61,11 +55,6 @@ class Split:
 
 def split_query(query: str, calls: Sequence[GoldCall], specs: Sequence[ToolSpec]) -> Split | str:
     """Find where the first of two asks ends.
-
-    Args:
-        query: The user's words.
-        calls: The two gold calls.
-        specs: Their tools.
 
     Returns:
         The split, or in a few words why there is no clean one; of a query of more than 2,000 characters or 12 boundaries none is

@@ -56,13 +56,7 @@ class GenerateOptions(MakingOptions):
 
 TOOL_USES = ("real_time", "database", "other")
 """Why a request needs a tool; `none` is a fourth label, with which it is dropped."""
-_LABELS = {
-    "public_data": "none",
-    "calculator": "none",
-    "specialized_tool": "other",
-    "real_time": "real_time",
-    "database": "database",
-}
+_LABELS = {"public_data": "none", "calculator": "none", "specialized_tool": "other", "real_time": "real_time", "database": "database"}
 """The labels that a model is asked for (Table 9), and what each means: whether a tool is needed, and which of `TOOL_USES`."""
 _LABEL = re.compile(r"public[ _-]?data|calculator|speciali[sz]ed[ _-]?tool|real[ _-]?time|database", re.IGNORECASE)
 _LOOKS_UP = ("get", "find", "list", "check", "search", "lookup", "fetch")

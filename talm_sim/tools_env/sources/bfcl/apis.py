@@ -38,11 +38,7 @@ _HOW = "install it with pip install --no-deps bfcl-eval, or name the folder that
 
 
 def package_folder(place: Path) -> Path:
-    """Return the package's folder, which is `place`, in it, or around it.
-
-    Raises:
-        PrerequisiteError: There is no such folder, or it has no classes.
-    """
+    """Return the package's folder, which is `place`, in it, or around it."""
     for folder in (place, place / "bfcl_eval", place.parent):
         if folder.name == "bfcl_eval" and (folder / _CODE).is_dir():
             return folder.resolve()
@@ -50,11 +46,7 @@ def package_folder(place: Path) -> Path:
 
 
 def boxed_packages(package: Path) -> list[Path]:
-    """Return the folders that the classes are imported from: the package's, and that of what they need besides.
-
-    Raises:
-        PrerequisiteError: The latter is not installed.
-    """
+    """Return the folders that the classes are imported from: the package's, and that of what they need besides."""
     beside = package.parent / "mpmath"
     spec = None if beside.is_dir() else find_spec("mpmath")
     if spec is not None and spec.origin:
@@ -71,11 +63,7 @@ def source_files(package: Path) -> list[Path]:
 
 
 def read_specs(package: Path) -> dict[str, ToolSpec]:
-    """Read the descriptions of all functions, each in the category of its class.
-
-    Raises:
-        PrerequisiteError: A file is missing or broken; the message names it.
-    """
+    """Read the descriptions of all functions, each in the category of its class."""
     specs: dict[str, ToolSpec] = {}
     for category, module in CLASSES.items():
         file = package / "data" / "multi_turn_func_doc" / f"{module}.json"
@@ -108,10 +96,6 @@ class BfclApis:
 
     A scenario's `start` is `{"classes": {NAME: WHAT IT STARTS FROM}, "long_context": true or false}`; without one, all classes start empty.
     Arguments are not checked against the schema: as in BFCL, a function says itself what is wrong with them.
-
-    Args:
-        name: The source's name.
-        package: The package's folder.
     """
 
     def __init__(self, name: str, package: Path) -> None:
@@ -173,11 +157,7 @@ class _Episode:
 
 
 async def _open_bfcl(request: SourceRequest) -> BfclApis:
-    """Read the functions of the package in a folder.
-
-    Raises:
-        PrerequisiteError: It is not there, lacks what it needs, or cannot be sandboxed here.
-    """
+    """Read the functions of the package in a folder."""
     source = BfclApis(request.name, package_folder(Path(request.place)))
     check_sandbox([BOX.parent])
     return source

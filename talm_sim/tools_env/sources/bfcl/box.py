@@ -19,14 +19,7 @@ if TYPE_CHECKING:
 def open_apis(
     places: "Sequence[str]", modules: "Mapping[str, str]", classes: "Mapping[str, Any]", long_context: bool
 ) -> "Callable[..., dict[str, Any]]":
-    """Make an instance of each class, and return what calls their methods.
-
-    Args:
-        places: The folders of the packages that are imported.
-        modules: Name of each class to its module.
-        classes: Name of each class to what its instance starts from.
-        long_context: Whether their answers are padded.
-    """
+    """Make an instance of each class, and return what calls their methods."""
     sys.path[:0] = places
     instances = {}
     for name, start in classes.items():
@@ -52,12 +45,6 @@ def check(places: "Sequence[str]", row: "Mapping[str, Any]", steps: "list[list[l
     """Return what the package's own check says of the calls in each turn of a row.
 
     The package evaluates the texts of calls, so whoever asks writes them anew, of known functions and literal arguments.
-
-    Args:
-        places: The folders of the packages that are imported.
-        row: Its `id`, `initial_config` and `involved_classes`.
-        steps: The calls that were made, by turn and step.
-        gold: The right calls, by turn.
     """
     sys.path[:0] = places
     checker = importlib.import_module("bfcl_eval.eval_checker.multi_turn_eval.multi_turn_checker")

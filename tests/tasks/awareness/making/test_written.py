@@ -61,8 +61,7 @@ def test_what_was_said_and_called_stands_a_line_each() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after"),
-    [("", ""), ("Sure! Here it is:\n```json\n", "\n```"), ('Note {"a": 1} and {this}: ', " Is that all right?")],
+    ("before", "after"), [("", ""), ("Sure! Here it is:\n```json\n", "\n```"), ('Note {"a": 1} and {this}: ', " Is that all right?")]
 )
 def test_the_answer_is_found_wherever_it_stands(before: str, after: str) -> None:
     made = removed(answer(changed("Yes, some euros to savings."), before, after))

@@ -128,16 +128,8 @@ def test_sound_scenarios_have_no_problems(sound: dict[str, Scenario]) -> None:
         (UNDER, _missing(human_answer=None), "no human answer is given for 'code'"),
         (UNDER, _missing(human_answer="The one in the mountains."), "the human answer for 'code' does not contain the removed value"),
         (UNDER, _set(perturbations=("http-500",)), "it is also perturbed"),
-        (
-            UNDER,
-            _query("How high", "I am off to see my old aunt tomorrow: how high"),
-            "its query differs from the original (9 words added",
-        ),
-        (
-            UNDER,
-            _query("How high, in feet, is the airport, and w", "W"),
-            "its query differs from the original (0 words added, 8 dropped)",
-        ),
+        (UNDER, _query("How high", "I am off to see my old aunt tomorrow: how high"), "its query differs from the original (9 words added"),
+        (UNDER, _query("How high, in feet, is the airport, and w", "W"), "its query differs from the original (0 words added, 8 dropped)"),
         (UNDER, _query("the airport,", "the airport of La Paz (LPB),"), "nothing was removed from the query"),
         (UNDER, _set(tools=("add_up", "get_height")), "its gold calls or tools are not its base's"),
         # unavailable

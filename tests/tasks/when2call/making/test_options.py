@@ -17,12 +17,7 @@ from talm_sim.recordings.archive import open_archive
 from talm_sim.tasks.when2call.making import GenerateOptions
 from tests.tables import labelled
 
-RECORDED: dict[str, Any] = {
-    "model": "openai-api/vllm/smollm2-135m",
-    "tool_use": "call",
-    "max_new_tokens": 96,
-    "variants": "one",
-}
+RECORDED: dict[str, Any] = {"model": "openai-api/vllm/smollm2-135m", "tool_use": "call", "max_new_tokens": 96, "variants": "one"}
 
 
 def options(**given: Any) -> GenerateOptions:
