@@ -7,7 +7,7 @@ is: choose by hand what to show. Of several commands with `&&` between them, the
 `<!-- outcomes: TASK -->` is followed by the table of a task's outcomes.
 
 With `--check`, nothing is written, and the exit code is 1 if something would be. The commands run in the order of the documents, README first,
-in one empty directory; a command that is shown twice runs once.
+in one directory, which has the files that a document writes, and nothing else; a command that is shown twice runs once.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from talm_sim.tasks import find_task
 
 ROOT = Path(__file__).resolve().parents[1]
 SHOWN = re.compile(r"(?P<head><!-- shown: talm-sim (?P<command>.*?) -->\n```text\n)(?P<text>.*?)(?P<end>^```)", re.DOTALL | re.MULTILINE)
+FILE = re.compile(r"^<!-- file: (.*?) -->\n```\w+\n(.*?)^```", re.DOTALL | re.MULTILINE)
 OUTCOMES = re.compile(r"(?P<head><!-- outcomes: (?P<task>\w+) -->\n)(?:\n(?:\|[^\n]*\n)+)?")
 LEFT_OUT = "[...]"
 
@@ -67,11 +68,12 @@ def _label(line: str) -> str:
 def _print(commands: str, directory: Path) -> list[str]:
     environ = {name: value for name, value in os.environ.items() if not name.startswith("TALM_SIM_")}
     environ |= {"COLUMNS": "80", "PYTHONPATH": str(ROOT)}
-    printed = ""
     for command in commands.split(" && talm-sim "):
         words = [sys.executable, "-m", "talm_sim", *command.split()]
-        printed = subprocess.run(words, cwd=directory, env=environ, capture_output=True, text=True, check=True).stdout
-    return printed.splitlines()
+        done = subprocess.run(words, cwd=directory, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"talm-sim {command}: exit code {done.returncode}\n{done.stderr}")
+    return done.stdout.splitlines()
 
 
 def outcome_table(task: str) -> str:
@@ -101,6 +103,8 @@ def main(check: bool) -> int:
         directory = Path(name)
         for document in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
             text = document.read_text(encoding="utf-8")
+            for place, written in FILE.findall(text) if SHOWN.search(text) else ():
+                (directory / place).write_text(written, encoding="utf-8")
             try:
                 new = SHOWN.sub(
                     lambda block: f"{block['head']}{update_text(block['text'], _print(block['command'], directory))}{block['end']}", text
