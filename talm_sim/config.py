@@ -349,8 +349,8 @@ def has_flag(options: type[BaseModel], name: str) -> bool:
 def spell(name: str, *options: type[BaseModel]) -> str:
     """Return what messages call an option: its flag, or its bare name if it has none.
 
-    >>> spell("split", RunConfig), spell("max_retries", RunConfig)
-    ('--split', 'max_retries')
+    >>> spell("split", RunConfig), spell("max_episodes", RunConfig)
+    ('--split', 'max_episodes')
     """
     bare = any(name in one.model_fields and not has_flag(one, name) for one in options)
     return name if bare else "--" + name.replace("_", "-")

@@ -93,7 +93,7 @@ def test_other_options_pass(key: str, value: str) -> None:
     assert load_config(environ={}, model_options={key: value}).model_options == {key: value}
 
 
-@pytest.mark.parametrize("options", [{"timeout": "inf"}, {"temperature": "nan"}, {"timeout": 0}, {"temperature": 2.1}, {"max_retries": -1}])
+@pytest.mark.parametrize("options", [{"timeout": "inf"}, {"temperature": "nan"}, {"timeout": 0}, {"temperature": 2.1}, {"max_connections": -1}])
 def test_a_number_out_of_bounds_is_refused(options: dict[str, Any]) -> None:
     with pytest.raises(PrerequisiteError, match=f"{next(iter(options))}: .* (no number|too large|too small|finite)"):
         load_config(environ={}, **options)

@@ -398,7 +398,7 @@ def test_a_judge_has_a_column_of_its_own_beside_the_task_s(beside: Beside) -> No
     table = beside.run("short_answer", "judge", "judged", "--judge", "short", "--display", "none")
     record = json.loads(beside.run("", "report", "judged", "--json"))[0]
     assert (record["pass_rate"], record["pass_judge"], record["short_answer_n"]) == (None, None, 3)
-    assert "judge short: " in table and "no PR" in beside.run("short_answer", "report", "judged", "--all")
+    assert "judge short: " in table and "no pass rate" in beside.run("short_answer", "report", "judged", "--all")
 
 
 def test_a_perturbation_takes_a_text(beside: Beside) -> None:

@@ -30,7 +30,7 @@ def test_published_outputs_become_runs_that_can_be_read(release: Path, talm: Tal
     assert (code, out) == (0, "runs/fail-talms-big_4\nruns/fail-talms-big_4-aah\n")
     assert err == "2 runs imported. Print one: talm-sim report runs/fail-talms-big_4\n"
     table = " ".join(talm("report", "fail-talms-big_4", "fail-talms-big_4-aah")[1].split())
-    assert "standalone" in table and "Ask-and-Help underspecified 3 .67 1.00" in table
+    assert "standalone" in table and "Ask-and-Help" in table and table.count("underspecified 3 .67 1.00") == 2
     assert "run fail-talms-big_4-aah" in table, "where the answers come from is not a recording of ours"
     records = json.loads(talm("report", "fail-talms-big_4", "--json")[1])
     assert [(row["group"], row["pass_rate_k"], row["n"], row["pass_judge"]) for row in records] == [("underspecified", 2, 3, "published")]

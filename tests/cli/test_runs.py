@@ -48,7 +48,7 @@ def test_the_list_fits_80_columns_and_says_how_each_run_stands(runs: Path, capsy
     head, *lines = capsys.readouterr().out.splitlines()
     assert head.split() == ["Run", "When", "Task", "Model", "Split", "Human", "Done", "Result"]
     assert max(map(len, lines)) <= 80
-    assert re.match(r"20260102-030405 +\d+ (?:s|min) +talm smollm2-135m all +recorded +5/5 +PR \.00$", lines[0])
+    assert re.match(r"20260102-030405 +\d+ (?:s|min) +talm smollm2-135m all +recorded +5/5 +Passed \.00$", lines[0])
     assert lines[1].startswith("  .sim-oracle   ")
     waiting = next(number for number, line in enumerate(lines) if line.startswith("a-name-that-is-"))
     assert " 0/1 " in lines[waiting]

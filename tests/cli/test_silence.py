@@ -127,7 +127,7 @@ def test_a_judge_that_cannot_answer_says_nothing(reply: ModelTurn | Exception, t
 
 
 def test_settings_of_a_judge_that_are_none(nothing_given: None, talm: Talm) -> None:
-    wrong = {"top_p=1": "top_p: there is no such name", "max_new_tokens=many": "not a whole number", "temperature=3": "3 is too large"}
+    wrong = {"top_p=1": "top_p: there is no such key", "max_new_tokens=many": "not a whole number", "temperature=3": "3 is too large"}
     for given, told in wrong.items():
         code, _, err = talm("run", "--judge-options", given)
         assert (code, err.count("\n")) == (2, 1) and err.startswith("talm-sim: error: --judge-options: ") and told in err

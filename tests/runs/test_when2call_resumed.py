@@ -14,7 +14,8 @@ from talm_sim.runs.api import resume, run
 @pytest.mark.parametrize("change", ["edited", "removed", "restored"])
 def test_a_template_that_changed_is_named(tmp_path: Path, change: str) -> None:
     template = tmp_path / "mine.jinja"
-    wording = "{% macro prompt(tools, question) %}{{ question }}{% endmacro %}{% macro tool_call(text) %}{{ text }}{% endmacro %}"
+    wording = "{% macro prompt(tools, question) %}{% for tool in tools %}{{ tool }}{% endfor %}{{ question }}{% endmacro %}"
+    wording += "{% macro tool_call(text) %}{{ text }}{% endmacro %}"
     template.write_text(wording)
     stored = run(RunConfig(task="when2call", model="sim/oracle", template=str(template), run_dir=tmp_path / "runs"), limit="1")
     template.write_text("{# new #}" + wording) if change == "edited" else template.unlink()
