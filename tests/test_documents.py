@@ -378,7 +378,7 @@ def server(*, acting: bool = False) -> Iterator[str]:
                 answer = {"object": "text_completion", "choices": [{"index": 0, "text": "No.", "finish_reason": "stop"}]}
             else:
                 call, text = play(asked) if acting else (None, "")
-                text = text or text_for(asked)
+                text = verdict(asked) or text or text_for(asked)
                 answer = claude(text, call) if self.path.endswith("/messages") else chat(text, call)
             self.send(answer)
 
@@ -407,10 +407,11 @@ def server(*, acting: bool = False) -> Iterator[str]:
 
 
 Call = tuple[str, dict[str, Any]]
+CLASS = '{"classification": "direct_answer"}'
 
 
 def play(asked: Mapping[str, Any]) -> tuple[Call | None, str]:
-    """What an agent does that calls a tool, asks a person if there is one, and finishes; a Yes or a grade where that is asked for."""
+    """What an agent does that calls a tool, asks a person if there is one, and finishes; a Yes where that is asked for."""
     tools = [tool.get("function", tool) for tool in asked.get("tools", ())]
     schemas = {tool["name"]: tool.get("parameters") or tool.get("input_schema") or {} for tool in tools}
     if "Finish" in schemas:
@@ -418,11 +419,17 @@ def play(asked: Mapping[str, Any]) -> tuple[Call | None, str]:
         others = [name for name in schemas if name not in ("Finish", "ask_human")]
         name = [*others[:1], *(["ask_human"] if "ask_human" in schemas else []), *["Finish"] * 9][said]
         return (name, smallest(schemas[name])), ""
-    text = json.dumps([asked.get("system", ""), asked["messages"]])
-    for question, reply in {"one word, Pass or Fail": "Pass.", "Lose: answer 2": "Tie.", "IDK": "Yes."}.items():
-        if question in text:
-            return None, reply
-    return None, ""
+    return None, "Yes." if "IDK" in words_of(asked) else ""
+
+
+def words_of(asked: Mapping[str, Any]) -> str:
+    return json.dumps([asked.get("system", ""), asked["messages"]])
+
+
+def verdict(asked: Mapping[str, Any]) -> str:
+    """What a judge says, or nothing where no judge is asked."""
+    replies = {"one word, Pass or Fail": "Pass.", "Lose: answer 2": "Tie.", "a JSON object and nothing else": CLASS}
+    return next((reply for question, reply in replies.items() if question in words_of(asked)), "")
 
 
 def chat(text: str, call: Call | None = None) -> dict[str, Any]:
