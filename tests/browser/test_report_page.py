@@ -121,5 +121,5 @@ def test_a_reader_who_hears_the_page_is_told_the_same(shown: Open, report: Path)
     assert page.get_by_role("img", name="P(Yes): instances by P(Yes)").count() == 1
     assert page.get_by_role("table").count() == 7
     assert page.get_by_role("rowheader", name="request_for_info").count() == 2
-    assert page.get_by_role("region", name="Confusion matrix of hf/tiny", exact=True).count() == 1
+    assert page.get_by_role("region", name="Confusion by predicted of hf/tiny", exact=True).count() == 1
     assert page.get_by_role("navigation", name="Parts of the page").count() == 1
