@@ -77,10 +77,10 @@ def _answer_in(name: str, answer: dict[str, Any]) -> Answer:
         raise ProviderError(f"{name}: the server's answer has no content.")
     blocks = [block for block in content or () if isinstance(block, dict)]
     thinks = any(block.get("type") in THOUGHT_BLOCKS for block in blocks)
-    hide = Hider.from_environment(credentials_in_environment())  # what was signed has come as it is
+    thought = "\n\n".join(_of_type(blocks, "thinking", "thinking"))  # as it was signed, so with whatever looks like a key
     found = Answer(
         text="".join(_of_type(blocks, "text", "text")),
-        reasoning=hide.text("\n\n".join(_of_type(blocks, "thinking", "thinking"))),
+        reasoning=Hider.from_environment(credentials_in_environment()).text(thought) if thought else "",
         calls=tuple((block.get("id"), block.get("name"), block.get("input")) for block in blocks if block.get("type") == "tool_use"),
         word=answer.get("stop_reason"),
         error=error,

@@ -31,6 +31,8 @@ class RequestFacts:
     """Values that its protocol does not take, in words; its default is used in their place."""
     room: int | None = None
     """Tokens for thought, beside the limit of an answer; None until the model is opened."""
+    told: bool = False
+    """Whether the user has said the room: then a recording has it among its settings, and need not say it."""
     api: Api | None = None
     """Protocol; None until the model is opened."""
 
@@ -74,17 +76,19 @@ def room_for(model: str, fields: Mapping[str, Any], facts: RequestFacts, told: s
     Args:
         model: The model's name.
         fields: The user's fields of every request, which may name a budget for thought.
-        facts: The facts of its requests; those of a recording decide.
+        facts: The facts of its requests; those of a recording decide where the user says nothing.
         told: The user's `-M room=N`.
 
     Raises:
         PrerequisiteError: `told` is not a whole number.
     """
-    if facts.room is None:
-        if told is not None and not told.isdecimal():
+    if told is not None:
+        if not told.isdecimal():
             raise PrerequisiteError(f"-M room={told}: is not a whole number; write the tokens for thought, as in -M room=8000.")
+        facts.room, facts.told = int(told), True
+    elif facts.room is None:
         budget = _budget_in(fields)
-        facts.room = int(told) if told is not None else known_of(model).room if budget is None else budget
+        facts.room = known_of(model).room if budget is None else budget
     return facts.room
 
 

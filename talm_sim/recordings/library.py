@@ -239,10 +239,12 @@ class CassetteLibrary:
     def save_facts(self, model: str, facts: RequestFacts) -> None:
         """Save them; each field that is left out has a file of its own, so that two recordings are merged as any files are."""
         folder = self.root / model_folder(model)
-        for name in facts.left_out:
-            write_atomically(folder / f"{name}{LEFT_OUT}", b"{}\n")
-        if facts.room or facts.api == "responses":
-            write_atomically(folder / REQUESTS, f"{json.dumps({'api': facts.api, 'room': facts.room})}\n".encode())
+        for name in list(facts.left_out):
+            if not (folder / f"{name}{LEFT_OUT}").is_file():
+                write_atomically(folder / f"{name}{LEFT_OUT}", b"{}\n")
+        room = 0 if facts.told else facts.room
+        if (room or facts.api == "responses") and not (folder / REQUESTS).is_file():
+            write_atomically(folder / REQUESTS, f"{json.dumps({'api': facts.api, 'room': room})}\n".encode())
 
     def tools(self, *, person: bool = False) -> dict[str, tuple[ToolSpec, Route]]:
         """Return the tools as they were when recorded, and how their calls are stored; empty if there are none.

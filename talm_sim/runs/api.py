@@ -299,8 +299,6 @@ async def _carry_out(stored: StoredRun, store: RunStore, built: Built, contact: 
             left_out = {model: sorted(said) for model, facts in built.facts.items() if (said := facts.left_out | facts.out_of_range)}
             if left_out:
                 await store.set_meta({LEFT_OUT: left_out})
-            for model, facts in built.facts.items() if config.models is Traffic.RECORD else ():
-                built.library.save_facts(model, facts)
         summary = await _judge(stored, store, built.job, built.grader, contact)
     elapsed = time.monotonic() - started
     on_event(RunFinished(stored.id, counts.finished, counts.total, counts.waiting, counts.terminations, elapsed))

@@ -98,6 +98,7 @@ class Runner:
         self._job = built.job
         self._library = built.library
         self._key = recording_key(built.job)
+        self._facts = built.facts
 
     async def __call__(
         self,
@@ -133,6 +134,8 @@ class Runner:
                 player.save()
         if self._job.config.models is Traffic.RECORD and has_traffic(self._job.config.model):
             self._library.save_settings(self._job.config.model, self._key, recorded_settings(self._job))
+            for model, facts in list(self._facts.items()):  # in a thread, while models learn
+                self._library.save_facts(model, facts)
         if self._job.config.models is Traffic.RECORD and isinstance(result, Episode) and result.human_events:
             forms = [event for event in result.human_events if event.by == "elicitation"]
             others = [event for event in result.human_events if event.by != "elicitation"]
