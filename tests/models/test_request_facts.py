@@ -16,6 +16,7 @@ from talm_sim.models.base import GenerationSettings
 from talm_sim.models.registry import open_model
 from talm_sim.models.request_facts import RequestFacts, known_of
 from talm_sim.models.wire_messages import STATE, openai_messages
+from talm_sim.recordings import CassetteLibrary
 from tests.models.loopback import Answer, anthropic_answer, chat_answer, loopback
 
 HELLO = [HumanMessage("hello")]
@@ -123,6 +124,7 @@ async def test_room_to_think_is_added_to_the_limit_of_an_answer(monkeypatch: pyt
         ("openai-api/x/m", hi, {"extra_body": '{"google": {"thinking_config": {"thinking_budget": 800}}}'}, None, 800),
         ("openai-api/x/gemini-3-pro", hi, {}, None, 32_768),
         ("openai-api/x/gemini-3-pro", hi, {}, recorded, 0),
+        ("openai-api/x/gemini-3-pro", hi, {"room": "700"}, RequestFacts(room=0), 700),
         ("anthropic/m", claude, thinking, None, 2000),
         ("anthropic/m", claude, {}, None, 0),
     ]
@@ -151,3 +153,17 @@ def test_another_model_does_not_get_the_thought() -> None:
     said = AIMessage("hi", additional_kwargs={STATE: state})
     sent = [openai_messages([said], name)[0].get("reasoning_content") for name in ("openai-api/x/m", "openai/m")]
     assert sent == ["Hm.", None]
+
+
+def test_a_recording_says_how_its_requests_were_made_but_what_the_user_says(tmp_path: Path) -> None:
+    library = CassetteLibrary(tmp_path)
+    library.save_facts("x/told", RequestFacts(room=700, told=True))
+    library.save_facts("x/known", RequestFacts(left_out={"seed"}, room=900, api="responses"))
+    found = {name: RequestFacts() for name in ("x/told", "x/known", "x/none")}
+    for name, facts in found.items():
+        library.read_facts(name, facts, replayed=True)
+    assert [(one.left_out, one.room, one.api) for one in found.values()] == [
+        (set(), 0, "chat"),
+        ({"seed"}, 900, "responses"),
+        (set(), 0, "chat"),
+    ]
