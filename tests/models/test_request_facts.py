@@ -162,8 +162,5 @@ def test_a_recording_says_how_its_requests_were_made_but_what_the_user_says(tmp_
     found = {name: RequestFacts() for name in ("x/told", "x/known", "x/none")}
     for name, facts in found.items():
         library.read_facts(name, facts, replayed=True)
-    assert [(one.left_out, one.room, one.api) for one in found.values()] == [
-        (set(), 0, "chat"),
-        ({"seed"}, 900, "responses"),
-        (set(), 0, "chat"),
-    ]
+    read = [(one.left_out, one.room, one.api) for one in found.values()]
+    assert read == [(set(), 0, "chat"), ({"seed"}, 900, "responses"), (set(), 0, "chat")]
