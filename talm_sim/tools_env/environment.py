@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any
 
 from talm_sim.common.digests import canonical_json
-from talm_sim.common.json_values import read_json
+from talm_sim.common.json_values import read_result
 from talm_sim.config import RESULT_LIMIT
 from talm_sim.errors import PrerequisiteError, ToolError
 from talm_sim.recordings import Player
@@ -332,7 +332,7 @@ class EpisodeTools:
         """Count the calls of a process that ended before it could keep `state`; only the events show what happened."""
         calls = [event for event in events if isinstance(event, ToolEvent) and event.error not in _UNCOUNTED]
         self._earlier = [
-            ReadAnswer(event.name, read, event.arguments) for event in calls if event.ok and (read := read_json(event.result)) is not None
+            ReadAnswer(event.name, read, event.arguments) for event in calls if event.ok and (read := read_result(event.result)) is not None
         ]
         if len(calls) > self._calls:
             self._calls = len(calls)
