@@ -108,13 +108,16 @@ def posted(source: str, tools: Iterable[str], *, asks: bool = False) -> dict[str
 def answer(value: Any) -> HttpResponse:
     """Return the result of a tool that is not reached over HTTP, as the answer that is recorded; anything but JSON becomes its text.
 
-    A value that contains itself, a number that JSON lacks, or half a character is the tool's failure.
+    A value that contains itself, or a number that JSON lacks, is the tool's failure.
     """
     try:
-        body = to_json(value, fallback=str)
+        try:
+            body = to_json(value, fallback=str)
+        except ValueError:  # it holds broken bytes, or half a character
+            body = json.dumps(value, default=str).encode()
         if b"NaN" in body or b"Infinity" in body:
             json.loads(body, parse_constant=_refuse)
-    except (ValueError, RecursionError) as err:
+    except (TypeError, ValueError, RecursionError) as err:
         return failure(500, f"{type(err).__name__}: {err}")
     return HttpResponse(200, "OK", _JSON, body)
 
@@ -146,7 +149,8 @@ def unexecuted_response() -> HttpResponse:
 
 def fault_of(response: HttpResponse) -> str:
     """Return the reason code of a failed answer: not taken, a function's own error, or a call that nothing executes; else empty."""
-    return next((value for name, value in response.headers if name.lower() == FAULT_HEADER and value in _FAULTS), "")
+    found = response.header(FAULT_HEADER)
+    return found if found in _FAULTS else ""
 
 
 def with_states(response: HttpResponse, before: str, after: str) -> HttpResponse:
@@ -156,8 +160,7 @@ def with_states(response: HttpResponse, before: str, after: str) -> HttpResponse
 
 def states_of(response: HttpResponse) -> tuple[str, str]:
     """Return the digests that `with_states` gave an answer; empty if it has none."""
-    found = next((value for name, value in response.headers if name.lower() == STATE_HEADER), "")
-    before, _, after = found.partition(" ")
+    before, _, after = response.header(STATE_HEADER).partition(" ")
     return before, after
 
 

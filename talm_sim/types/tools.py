@@ -30,7 +30,7 @@ class ToolSpec(FrozenModel):
     """One tool as it is shown to the model."""
 
     name: str
-    """Unique within an environment; letters, digits and underscores."""
+    """Unique within an environment; letters, digits, underscores and hyphens."""
     category: str = ""
     description: str = ""
     parameters: JsonObject = Field(default_factory=lambda: {"type": "object", "properties": {}})
@@ -39,6 +39,8 @@ class ToolSpec(FrozenModel):
     """Whether a person can do the tool's work with minimal effort (Fail-TaLMs, section 3.2)."""
     human_replaceable_reason: str = ""
     """Why a person can or cannot; empty where the tool's source does not say."""
+    return_direct: bool = Field(default=False, exclude_if=lambda direct: not direct)
+    """Whether an agent of LangChain ends with the tool's result as its answer."""
     is_record: bool = False
     """Whether what it gives is a record, such as a rate of a day or a row of a table: nobody can compute it or knows it by heart."""
 

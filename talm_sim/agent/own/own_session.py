@@ -8,7 +8,7 @@ import threading
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 from langchain_core.messages import BaseMessage
@@ -20,12 +20,14 @@ from talm_sim.agent.graph import added_text, prompt_text
 from talm_sim.agent.open_requests import OpenRequests, person_of_call
 from talm_sim.agent.own.own_texts import clean_messages, clean_request, read_call, with_states
 from talm_sim.common.credentials import Hider, credentials_in_environment
+from talm_sim.config import RESULT_LIMIT
 from talm_sim.foreign.loop import abandon_loop_of, on_loop, running_loop, was_loop_given_up
 from talm_sim.foreign.threads import Work
 from talm_sim.foreign.time import ForeignClock
 from talm_sim.models.parsing import replace_surrogates
 from talm_sim.recordings import current_player, playing
 from talm_sim.tools_env.asking_tools import AskPerson, asking_person
+from talm_sim.tools_env.handed_answers import PlayedCall
 from talm_sim.tools_env.perturbations import ModelRequestError
 from talm_sim.types import (
     Decision,
@@ -33,6 +35,7 @@ from talm_sim.types import (
     Form,
     HumanEvent,
     ModelTurn,
+    Origin,
     PersonRequest,
     Termination,
     ToolCall,
@@ -55,20 +58,24 @@ class AgentStopped(BaseException):
 
 
 @dataclass(frozen=True, slots=True)
-class AgentLimits:
-    """Limits of the user's own agent.
+class AgentRules:
+    """What holds for every episode of the user's own agent.
 
     Attributes:
         turns: Model turns.
         tokens: Tokens, as far as they are counted; None for no limit.
         seconds: Time, without what a person takes to answer, and without that in which another agent blocks the common loop.
         rounds: Questions in plain words that the person replies to; 0 if nobody does.
+        text_errors: Whether a tool's failure is told as text; else it is raised, as the tool itself would.
+        context: What a graph with a `context_schema` gets as its context, as it was written.
     """
 
     turns: int
     tokens: int | None
     seconds: float
     rounds: int = 0
+    text_errors: bool = False
+    context: Mapping[str, str] = field(default_factory=dict)
 
 
 class AgentSession:
@@ -77,7 +84,7 @@ class AgentSession:
     Between two stretches, while a person is awaited, the agent's work pauses, and whatever it starts waits at the gate.
     """
 
-    def __init__(self, name: str, limits: AgentLimits) -> None:
+    def __init__(self, name: str, limits: AgentRules) -> None:
         self.turns: list[ModelTurn] = []
         self.events: list[Event] = []
         self.ended: dict[str, Any] | None = None
@@ -104,6 +111,11 @@ class AgentSession:
     def rounds(self) -> int:
         """Questions in plain words that the person replies to; none once the agent has taken its turns, or where it is offered nobody."""
         return self._limits.rounds if self.context.human and len(self.turns) < self._limits.turns else 0
+
+    @property
+    def rules(self) -> AgentRules:
+        """What holds for every episode of the agent."""
+        return self._limits
 
     def has_tool(self, name: str) -> bool:
         """Return whether the environment has a tool of this name, visible to the agent or not."""
@@ -207,9 +219,13 @@ class AgentSession:
             raise
         return asyncio.run_coroutine_threadsafe(work, self.loop).result()
 
-    async def call(self, name: str, arguments: Any, call_id: str | None) -> ToolEvent | HumanEvent:
+    async def play(self, name: str, arguments: Any, call_id: str | None) -> PlayedCall | HumanEvent:
         """Execute a tool call, or put a question to the person."""
         return await self._run_for_agent(self._call(name, arguments, call_id))
+
+    async def refuse(self, name: str, arguments: Any, call_id: str | None, why: str) -> None:
+        """Record a call whose arguments the agent's own tool has refused, so that nothing was called."""
+        await self._run_for_agent(self._refuse(name, arguments, call_id, why))
 
     async def ask(self, asked: str | PersonRequest, call_id: str, turn: int, by: Asked) -> HumanEvent:
         """Put a question, a call to approve or a form to the person, and wait for the answer."""
@@ -259,7 +275,13 @@ class AgentSession:
             threading.Event().wait()
         raise AgentStopped
 
-    async def _call(self, name: str, arguments: Any, call_id: str | None) -> ToolEvent | HumanEvent:
+    async def _refuse(self, name: str, arguments: Any, call_id: str | None, why: str) -> None:
+        await self._enter()
+        call, turn = self._assign_turn(read_call(name, arguments, call_id, self.hide))
+        said = {"result": self.text(why)[:RESULT_LIMIT], "ok": False, "error": "invalid_arguments", "origin": Origin.PERTURBED}
+        self.events.append(ToolEvent(turn=turn, call_id=call.id, name=call.name, arguments=getattr(call, "arguments", {}), **said))
+
+    async def _call(self, name: str, arguments: Any, call_id: str | None) -> PlayedCall | HumanEvent:
         await self._enter()
         call, turn = self._assign_turn(read_call(name, arguments, call_id, self.hide))
         question = self.context.question_in(call) if isinstance(call, ToolCall) else ""
@@ -274,9 +296,9 @@ class AgentSession:
                 return decided
             call = approved
         with asking_person(None if self.context.forms is None else self._person_of(self.context.forms, call.id, turn)):
-            event = await self._track(self.context.tools.call(call, turn))
-        self.events.append(event)
-        return event
+            played = await self._track(self.context.tools.play(call, turn))
+        self.events.append(played.event)
+        return played
 
     def _person_of(self, forms: OpenRequests, call_id: str, turn: int) -> AskPerson:
         """Return how a tool asks the person while a call of it runs; meanwhile the call keeps nothing busy."""

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.schemas import NotChecked, fault_of_schema
 from talm_sim.tools_env.extension_keys import REASON_KEY, RECORD_KEY, REPLACEABLE_KEY
-from talm_sim.tools_env.sources.base import NotTaken, tool_spec
+from talm_sim.tools_env.sources.base import NotTaken, tool_name, tool_spec
 from talm_sim.tools_env.sources.http import HttpTools
 from talm_sim.tools_env.sources.openapi_limits import Reading, check_path, is_transport
 from talm_sim.types import JsonObject, Route, ToolSpec
@@ -162,7 +162,7 @@ def _response(document: Reading, operation: Mapping[str, Any]) -> JsonObject:
 
 
 def _identifier(text: str) -> str:
-    return re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_")[:64]
+    return tool_name(text.strip("/")).strip("_")
 
 
 def _category(path: str, operation: Mapping[str, Any]) -> str:

@@ -8,98 +8,21 @@ from uuid import UUID
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, BaseCallbackHandler, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult, LLMResult
-from langchain_core.runnables import Runnable, RunnableConfig
-from langchain_core.tools import BaseTool
+from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
-from langgraph.prebuilt import ToolNode
 from pydantic import PrivateAttr
 
 from talm_sim.agent.graph import added_text, as_message
-from talm_sim.agent.own.own_session import CURRENT, AgentSession
+from talm_sim.agent.own.own_session import AgentSession
 from talm_sim.agent.own.own_texts import drop_surrogates
 from talm_sim.errors import ProviderError
 from talm_sim.models.langchain_chat import turn_in
 from talm_sim.models.metering import current_meter, generation_bound
-from talm_sim.types import HumanEvent, ModelTurn, ToolEvent, ToolSpec, Usage
+from talm_sim.types import ModelTurn, ToolSpec, Usage
 
 _OURS = "talm-sim"
-
-
-class HandedTool(BaseTool):
-    """A tool of the environment as the agent gets it: each call passes its perturbations and its recording, and is written down."""
-
-    _session: AgentSession = PrivateAttr()
-
-    def __init__(self, spec: ToolSpec, session: AgentSession) -> None:
-        super().__init__(name=spec.name, description=spec.description, args_schema=spec.parameters)
-        self._session = session
-
-    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """Call the tool: of a tool call the answer is a message, of bare arguments its text."""
-        return await _call_tool(self._session, self.name, input)
-
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """Call the tool as `ainvoke` does, from a thread without an event loop."""
-        return self._session.wait_for(_call_tool(self._session, self.name, input))
-
-    async def arun(self, tool_input: Any, *args: Any, tool_call_id: str | None = None, **kwargs: Any) -> Any:
-        """Call the tool with bare arguments."""
-        return await _call_tool(self._session, self.name, tool_input, tool_call_id)
-
-    def run(self, tool_input: Any, *args: Any, tool_call_id: str | None = None, **kwargs: Any) -> Any:
-        """Call the tool as `arun` does, from a thread without an event loop."""
-        return self._session.wait_for(_call_tool(self._session, self.name, tool_input, tool_call_id))
-
-    def _run(self, *args: Any, **kwargs: Any) -> Any:
-        return self.run(kwargs)
-
-
-async def _call_tool(session: AgentSession, name: str, given: Any, call_id: str | None = None) -> Any:
-    called = isinstance(given, dict) and given.get("type") == "tool_call"
-    call_id = given.get("id") if called else call_id
-    event = await session.call(name, given["args"] if called else given, call_id)
-    text = event.answer if isinstance(event, HumanEvent) else event.result
-    if not called and call_id is None:
-        return text
-    failed = not event.ok if isinstance(event, ToolEvent) else event.decision is not None and event.decision.action == "reject"
-    return ToolMessage(text, tool_call_id=call_id or event.call_id, name=name, status="error" if failed else "success")
-
-
-class _InPlace(BaseTool):
-    """Stands in a graph's ToolNode for a tool of the graph's own: within an episode ours of that name is called, else its own."""
-
-    _own: BaseTool = PrivateAttr()
-
-    def __init__(self, own: BaseTool) -> None:
-        super().__init__(name=own.name, description=own.description, args_schema=own.args_schema)
-        self._own = own
-
-    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        session = self._session()
-        return await (self._own.ainvoke(input, config, **kwargs) if session is None else _call_tool(session, self.name, input))
-
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        session = self._session()
-        if session is None:
-            return self._own.invoke(input, config, **kwargs)
-        return session.wait_for(_call_tool(session, self.name, input))
-
-    def _session(self) -> AgentSession | None:
-        """Return the episode that it answers in; None outside of one, and if the environment has no such tool: then it is the graph's alone."""
-        session = CURRENT.get()
-        return session if session is not None and session.has_tool(self.name) else None
-
-    def _run(self, *args: Any, **kwargs: Any) -> Any:
-        return self.invoke(kwargs)
-
-
-def put_in_place(node: ToolNode) -> None:
-    """Let our tools answer the calls that a graph's node executes, by their names."""
-    for name, tool in node.tools_by_name.items():
-        if not isinstance(tool, _InPlace | HandedTool):
-            node.tools_by_name[name] = _InPlace(tool)
 
 
 class HandedModel(BaseChatModel):
