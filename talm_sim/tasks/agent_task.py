@@ -244,7 +244,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
 
         options = job.options
         if own is not None:
-            from talm_sim.agent.own.own_session import AgentRules
+            from talm_sim.agent.own.agent_rules import AgentRules
             from talm_sim.agent.own.sessions import Sessions
 
             rounds = 0 if options.human in {"none", "recorded"} else options.rounds

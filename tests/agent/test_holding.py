@@ -16,8 +16,8 @@ from talm_sim.agent.episode import Agent, Players, Waiting, run_episode
 from talm_sim.agent.graph import TalmRules, talm_graph
 from talm_sim.agent.holding import HoldingGraph
 from talm_sim.agent.humans import HumanReply, RecordedResponder, Responder, SimulatedResponder, question_digest
+from talm_sim.agent.own.agent_rules import AgentRules
 from talm_sim.agent.own.agents import _read
-from talm_sim.agent.own.own_session import AgentRules
 from talm_sim.agent.own.sessions import Sessions
 from talm_sim.agent.prompts import load_prompts
 from talm_sim.config import Traffic

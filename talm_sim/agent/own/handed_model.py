@@ -1,18 +1,23 @@
-"""Objects handed to the user's own agent: our tools as LangChain's, the model as a chat model, and a watcher of other models."""
+"""Models of the user's own agent: the run's model, handed over as a chat model, and a watcher of those that the agent brings."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import AsyncIterator, Iterator, Sequence
+from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, BaseCallbackHandler, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.outputs import ChatGeneration, ChatResult, LLMResult
-from langchain_core.runnables import Runnable
-from langchain_core.utils.function_calling import convert_to_openai_tool
-from pydantic import PrivateAttr
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.output_parsers import JsonOutputParser, PydanticOutputParser
+from langchain_core.output_parsers.openai_tools import JsonOutputKeyToolsParser, PydanticToolsParser
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult, LLMResult
+from langchain_core.runnables import Runnable, RunnableMap, RunnablePassthrough
+from langchain_core.utils.function_calling import convert_to_openai_function, convert_to_openai_tool
+from pydantic import BaseModel, PrivateAttr
 
 from talm_sim.agent.graph import added_text, as_message
 from talm_sim.agent.own.own_session import AgentSession
@@ -23,10 +28,16 @@ from talm_sim.models.metering import current_meter, generation_bound
 from talm_sim.types import ModelTurn, ToolSpec, Usage
 
 _OURS = "talm-sim"
+_SET = frozenset({"temperature", "max_tokens", "max_completion_tokens", "seed", "model", "ls_structured_output_format"})
+"""What an agent may give with a turn and the run sets, and what is only for tracers."""
+_CHOICES = {"any": "required", True: "required"}
 
 
 class HandedModel(BaseChatModel):
-    """The run's model as the agent gets it, a chat model: its turns are recorded or replayed."""
+    """The run's model as the agent gets it, a chat model: its turns are recorded or replayed.
+
+    What the agent asks of a turn goes on to the model, in the words of chat completions; the run sets temperature, tokens and seed.
+    """
 
     _session: AgentSession = PrivateAttr()
 
@@ -38,9 +49,43 @@ class HandedModel(BaseChatModel):
     def _llm_type(self) -> str:
         return _OURS
 
-    def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[Any, AIMessage]:
-        """Offer tools with every turn; those of the environment as it describes them."""
-        return self.bind(tools=[self._spec(tool) for tool in tools], **kwargs)
+    @property
+    def model_name(self) -> str:
+        """The model's own name, by which frameworks decide what it can do."""
+        return self._session.context.model.name.rpartition("/")[2]
+
+    def bind_tools(self, tools: Sequence[Any], *, tool_choice: Any = None, **kwargs: Any) -> Runnable[Any, AIMessage]:
+        """Offer tools with every turn, those of the environment as it describes them; what else is given goes on to the model."""
+        specs = [self._spec(tool) for tool in tools]
+        names = {spec.name for spec in specs}
+        if isinstance(tool_choice, str) and tool_choice in names:
+            tool_choice = {"type": "function", "function": {"name": tool_choice}}
+        chosen = (
+            {}
+            if tool_choice in (None, False)
+            else {"tool_choice": _CHOICES.get(tool_choice, tool_choice) if _is_word(tool_choice) else tool_choice}
+        )
+        return self.bind(tools=specs, **chosen, **{key: value for key, value in kwargs.items() if value is not None})
+
+    def with_structured_output(
+        self, schema: Any = None, *, method: str = "json_schema", include_raw: bool = False, strict: bool | None = None, **kwargs: Any
+    ) -> Runnable[Any, Any]:
+        """Ask for an answer in a form: by a `response_format`, or by a call that is forced (`method="function_calling"`)."""
+        is_model = isinstance(schema, type) and issubclass(schema, BaseModel)
+        if method == "function_calling":
+            name = convert_to_openai_tool(schema)["function"]["name"]
+            bound = self.bind_tools([schema], tool_choice=name, parallel_tool_calls=False, strict=strict, **kwargs)
+            tools_parser = PydanticToolsParser(tools=[schema], first_tool_only=True) if is_model else None
+            parser: Runnable[Any, Any] = tools_parser or JsonOutputKeyToolsParser(key_name=name, first_tool_only=True)
+        else:
+            form = {"type": "json_object"} if method == "json_mode" else _response_format(schema, strict)
+            bound = self.bind(response_format=form, **kwargs)
+            parser = PydanticOutputParser(pydantic_object=schema) if is_model else JsonOutputParser()
+        if not include_raw:
+            return bound | parser
+        parsed = RunnablePassthrough.assign(parsed=itemgetter("raw") | parser, parsing_error=lambda _: None)
+        failed = RunnablePassthrough.assign(parsed=lambda _: None)
+        return RunnableMap(raw=bound) | parsed.with_fallbacks([failed], exception_key="parsing_error")
 
     def _spec(self, tool: Any) -> ToolSpec:
         described = drop_surrogates(convert_to_openai_tool(tool)["function"])
@@ -59,7 +104,11 @@ class HandedModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        turn = await self._session.generate(messages, kwargs.get("tools", ()))
+        asked = {key: value for key, value in {**kwargs, "stop": stop or kwargs.get("stop")}.items() if value is not None and key not in _SET}
+        form = asked.get("response_format")
+        if form is not None and not isinstance(form, dict):
+            asked["response_format"] = _response_format(form, asked.get("strict"))
+        turn = await self._session.generate(messages, asked.pop("tools", ()), asked)
         message = as_message(turn)
         message.response_metadata = {"model_provider": _OURS, "model_name": self._session.context.model.name, "finish_reason": turn.stop}
         used = turn.usage
@@ -74,6 +123,68 @@ class HandedModel(BaseChatModel):
         self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: CallbackManagerForLLMRun | None = None, **kwargs: Any
     ) -> ChatResult:
         return self._session.wait_for(self._agenerate(messages, stop, None, **kwargs))
+
+    async def _astream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> AsyncIterator[ChatGenerationChunk]:
+        self._session.remark("streamed")
+        for piece in _pieces(await self._agenerate(messages, stop, None, **kwargs)):
+            if run_manager is not None and piece.text:
+                await run_manager.on_llm_new_token(piece.text, chunk=piece)
+            yield piece
+
+    def _stream(
+        self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: CallbackManagerForLLMRun | None = None, **kwargs: Any
+    ) -> Iterator[ChatGenerationChunk]:
+        self._session.remark("streamed")
+        for piece in _pieces(self._generate(messages, stop, None, **kwargs)):
+            if run_manager is not None and piece.text:
+                run_manager.on_llm_new_token(piece.text, chunk=piece)
+            yield piece
+
+
+def _is_word(choice: Any) -> bool:
+    return isinstance(choice, str | bool)
+
+
+def _response_format(schema: Any, strict: bool | None) -> dict[str, Any]:
+    """Return the form of an answer as the OpenAI SDK writes it of a schema."""
+    if isinstance(schema, dict) and schema.get("type") == "json_schema":
+        return schema
+    if isinstance(schema, type) and issubclass(schema, BaseModel):
+        from openai.lib._parsing._completions import type_to_response_format_param  # as LangChain's own model of OpenAI does
+
+        form: Any = type_to_response_format_param(schema)
+        return dict(form)
+    function = convert_to_openai_function(schema, strict=strict)
+    named = {"name": function.pop("name"), "schema": function.pop("parameters", {}), **function}
+    return {"type": "json_schema", "json_schema": named}
+
+
+def _pieces(result: ChatResult) -> Iterator[ChatGenerationChunk]:
+    """Yield a finished turn word by word, then its calls, then what it took."""
+    message = result.generations[0].message
+    assert isinstance(message, AIMessage)
+    for word in re.findall(r"\S+\s*|\s+", str(message.content)):
+        yield ChatGenerationChunk(message=AIMessageChunk(content=word))
+    calls = [{"name": one["name"], "args": json.dumps(one["args"]), "id": one["id"], "index": at} for at, one in enumerate(message.tool_calls)]
+    broken = [
+        {"name": one["name"], "args": one["args"], "id": one["id"], "index": len(calls) + at}
+        for at, one in enumerate(message.invalid_tool_calls)
+    ]
+    last = AIMessageChunk(
+        content="",
+        tool_call_chunks=[*calls, *broken],
+        additional_kwargs=message.additional_kwargs,
+        response_metadata=message.response_metadata,
+        usage_metadata=message.usage_metadata,
+        chunk_position="last",
+    )
+    yield ChatGenerationChunk(message=last)
 
 
 class TurnWatcher(BaseCallbackHandler):

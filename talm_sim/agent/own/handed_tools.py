@@ -74,12 +74,16 @@ class _Played:
                 raise
 
     async def _arun(self, /, *args: Any, **kwargs: Any) -> Any:
-        session = _session_of(self)
-        return await (super()._arun(*args, **kwargs) if session is None else _play(self, session, _CALL.get()))  # type: ignore[misc]
+        if (session := _session_of(self)) is not None:
+            return await _play(self, session, _CALL.get())
+        _note_past(self)
+        return await super()._arun(*args, **kwargs)  # type: ignore[misc]
 
     def _run(self, /, *args: Any, **kwargs: Any) -> Any:
-        session = _session_of(self)
-        return super()._run(*args, **kwargs) if session is None else session.wait_for(_play(self, session, _CALL.get()))  # type: ignore[misc]
+        if (session := _session_of(self)) is not None:
+            return session.wait_for(_play(self, session, _CALL.get()))
+        _note_past(self)
+        return super()._run(*args, **kwargs)  # type: ignore[misc]
 
 
 class HandedTool(_Played, BaseTool):
@@ -116,6 +120,13 @@ def _session_of(tool: Any) -> AgentSession | None:
         return tool._session
     session = CURRENT.get()
     return session if session is not None and session.has_tool(tool.name) else None
+
+
+def _note_past(tool: Any) -> None:
+    """Note in the running episode, if there is one, that a graph's tool runs itself: unrecorded, and met by no fault."""
+    session = CURRENT.get()
+    if session is not None:
+        session.remark(f"past {tool.name}")
 
 
 @contextmanager

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import math
 import threading
+from collections import Counter
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 from langchain_core.messages import BaseMessage
@@ -18,6 +18,7 @@ from talm_sim.agent.context import FORESEEN, EpisodeContext, failure_state
 from talm_sim.agent.finishing import limit_reached
 from talm_sim.agent.graph import added_text, prompt_text
 from talm_sim.agent.open_requests import OpenRequests, person_of_call
+from talm_sim.agent.own.agent_rules import AgentRules
 from talm_sim.agent.own.own_texts import clean_messages, clean_request, read_call, with_states
 from talm_sim.common.credentials import Hider, credentials_in_environment
 from talm_sim.config import RESULT_LIMIT
@@ -57,27 +58,6 @@ class AgentStopped(BaseException):
     """The episode has ended: whatever the agent still does is ignored. No `except Exception` of the agent's catches this."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentRules:
-    """What holds for every episode of the user's own agent.
-
-    Attributes:
-        turns: Model turns.
-        tokens: Tokens, as far as they are counted; None for no limit.
-        seconds: Time, without what a person takes to answer, and without that in which another agent blocks the common loop.
-        rounds: Questions in plain words that the person replies to; 0 if nobody does.
-        text_errors: Whether a tool's failure is told as text; else it is raised, as the tool itself would.
-        context: What a graph with a `context_schema` gets as its context, as it was written.
-    """
-
-    turns: int
-    tokens: int | None
-    seconds: float
-    rounds: int = 0
-    text_errors: bool = False
-    context: Mapping[str, str] = field(default_factory=dict)
-
-
 class AgentSession:
     """The record of what an agent has done so far, and the limits on what it may still do.
 
@@ -87,6 +67,7 @@ class AgentSession:
     def __init__(self, name: str, limits: AgentRules) -> None:
         self.turns: list[ModelTurn] = []
         self.events: list[Event] = []
+        self.remarks: Counter[str] = Counter()
         self.ended: dict[str, Any] | None = None
         self.fatal: BaseException | None = None
         self.work = Work()
@@ -143,7 +124,7 @@ class AgentSession:
         self._gate.clear()
         if self.fatal is not None:
             raise self.fatal
-        state = {"model_turns": list(self.turns), "events": list(self.events)}
+        state = {"model_turns": list(self.turns), "events": list(self.events), "remarks": dict(self.remarks)}
         if self.ended is not None:
             self._gate.set()  # whatever waits there must learn that it has ended
             return {**state, **self.ended}
@@ -248,9 +229,13 @@ class AgentSession:
             message = self.text(message)
             self.note(ModelTurn(raw_text=message, text=message))
 
-    async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec]) -> ModelTurn:
-        """Let the model that was handed over take a turn."""
-        return await self._run_for_agent(self._generate(messages, tools))
+    async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], asked: Mapping[str, Any]) -> ModelTurn:
+        """Let the model that was handed over take a turn, with what the agent asks of it (`talm_sim.models.asked`)."""
+        return await self._run_for_agent(self._generate(messages, tools, asked))
+
+    def remark(self, what: str) -> None:
+        """Count something that readers of the episode should know; see `Episode.remarks`."""
+        self.remarks[what] += 1
 
     async def _run_for_agent(self, work: Coroutine[Any, Any, T]) -> T:
         try:
@@ -323,11 +308,11 @@ class AgentSession:
         self.events.append(event)
         return event
 
-    async def _generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec]) -> ModelTurn:
+    async def _generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], asked: Mapping[str, Any]) -> ModelTurn:
         await self._enter()
         context, messages = self.context, with_states(clean_messages(messages), self.turns)
         with playing(self._player):
-            turn = await self._track(context.generate(messages, tools))
+            turn = await self._track(context.generate(messages, tools, asked))
         turn = turn.model_copy(update={"raw_prompt": turn.raw_prompt or self.text(added_text(list(messages)))})  # type: ignore[arg-type]
         self.note(turn)
         return turn

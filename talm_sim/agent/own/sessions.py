@@ -19,10 +19,11 @@ from langgraph.types import Command
 
 from talm_sim.agent.context import EpisodeContext
 from talm_sim.agent.own import talk as conversation
+from talm_sim.agent.own.agent_rules import AgentRules
 from talm_sim.agent.own.agents import OwnAgent, tool_nodes
 from talm_sim.agent.own.handed_model import TurnWatcher
 from talm_sim.agent.own.handed_tools import put_in_place
-from talm_sim.agent.own.own_session import CURRENT, AgentRules, AgentSession, AgentStopped
+from talm_sim.agent.own.own_session import CURRENT, AgentSession, AgentStopped
 from talm_sim.agent.own.talk import NotAnAgentError, play_agent
 from talm_sim.common import processes
 from talm_sim.errors import PrerequisiteError

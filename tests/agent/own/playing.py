@@ -15,8 +15,8 @@ from langgraph.prebuilt import ToolNode, tools_condition
 from talm_sim.agent.episode import Agent, run_episode
 from talm_sim.agent.graph import TalmRules, talm_graph
 from talm_sim.agent.humans import SimulatedResponder
+from talm_sim.agent.own.agent_rules import AgentRules
 from talm_sim.agent.own.agents import _read
-from talm_sim.agent.own.own_session import AgentRules
 from talm_sim.agent.own.sessions import OwnModel, Sessions
 from talm_sim.agent.prompts import load_prompts
 from talm_sim.errors import CassetteMissError
