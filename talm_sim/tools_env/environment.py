@@ -345,9 +345,10 @@ def validate_arguments(spec: ToolSpec, arguments: Mapping[str, Any]) -> None:
     Raises:
         ToolError: The arguments do not fit; the message says which one and why.
     """
-    schema = canonical_json(spec.parameters)
+    shown = canonical_json(spec.parameters)
+    schema = canonical_json(spec.whole) if spec.whole else shown
     try:
-        error = _schema(schema).fault(arguments)
+        error = _schema(schema).fault(arguments, _schema(shown))
     except NotChecked as err:
         _warn_unchecked(spec.name, schema, str(err))
         return

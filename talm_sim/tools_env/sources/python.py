@@ -6,9 +6,9 @@ import asyncio
 import inspect
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from functools import wraps
+from functools import partial, wraps
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_origin
 
 from talm_sim.common.digests import canonical_json, digest
 from talm_sim.errors import PrerequisiteError, ProviderError
@@ -22,7 +22,7 @@ from talm_sim.recordings import HttpResponse
 from talm_sim.tools_env.routes import answer, failure, posted
 from talm_sim.tools_env.sources.base import EpisodeCalls, NotTaken, SourceRequest, tool_spec
 from talm_sim.tools_env.sources.factories import EndedError, Made, check_maker, make_tools, makes_tools, name_of, run_apart
-from talm_sim.tools_env.sources.openapi_document import simplify_schema
+from talm_sim.tools_env.sources.tool_schemas import read_schema
 from talm_sim.types import JsonObject, ToolSpec
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ _MOST_ITEMS = 10_000
 """Items that are read of a generator, which may have no end."""
 _RESERVED = frozenset({"args", "callbacks", "config", "kwargs", "run_manager", "self"})
 """Parameters that never reach a function under these names: LangChain strips them, fills them in, or renames them."""
+_CALL_ID = "call"
 _GIVEN_NAME = "tools"
 """Name of the source of tools that were passed as objects."""
 
@@ -147,7 +148,7 @@ class _Toolset:
         """Read what each of them is."""
         for one in objects:
             try:
-                tool = _as_tool(one)
+                tool = _fill_injected(_as_tool(one))
                 spec = _spec(tool, category, bool(getattr(one, "human_replaceable", False)))
             except PrerequisiteError as err:
                 self.not_taken.append(NotTaken(name_of(one), str(err)))
@@ -231,8 +232,12 @@ def _copy_with_function(tool: BaseTool, one: Any) -> BaseTool:
     from langchain_core.tools import BaseTool
 
     if isinstance(one, BaseTool):
-        return one
-    return tool.model_copy(update={"func": None, "coroutine": one} if inspect.iscoroutinefunction(one) else {"func": one, "coroutine": None})
+        return _fill_injected(one)
+    function = getattr(tool, "func", None) or getattr(tool, "coroutine", None)
+    again = partial(one, **function.keywords) if isinstance(function, partial) else one
+    return tool.model_copy(
+        update={"func": None, "coroutine": again} if inspect.iscoroutinefunction(one) else {"func": again, "coroutine": None}
+    )
 
 
 async def _invoke(tool: BaseTool, arguments: JsonObject) -> Any:
@@ -317,16 +322,42 @@ def _check_signature(function: Callable[..., Any]) -> None:
 
 
 def _spec(tool: BaseTool, category: str, replaceable: bool) -> ToolSpec:
-    whole, shown = (_json_schema(schema) for schema in (tool.get_input_schema(), tool.tool_call_schema))
-    if injected := set(whole.get("properties", {})) - set(shown.get("properties", {})):
+    if injected := _injected(tool):
         raise PrerequisiteError(f"needs '{min(injected)}' from the agent that calls it, and agents here do not provide it.")
-    parameters = simplify_schema(shown)
+    parameters, whole = read_schema(_json_schema(tool.tool_call_schema))
     parameters.pop("description", None)
     parameters = {"type": "object", "properties": {}, **parameters, "additionalProperties": False}
     replaceable = replaceable or bool((tool.metadata or {}).get("human_replaceable"))
     name = re.sub(r"\W+", "_", tool.name, flags=re.ASCII)[:64]
     shown_as = {"name": name, "category": category, "description": tool.description, "parameters": parameters}
-    return tool_spec({**shown_as, "human_replaceable": replaceable})
+    return tool_spec({**shown_as, "whole": whole and {**whole, "additionalProperties": False}, "human_replaceable": replaceable})
+
+
+def _injected(tool: BaseTool) -> dict[str, Any]:
+    """Return the fields of the arguments that a tool takes of the agent's framework, not of the model."""
+    whole, shown = (getattr(schema, "model_fields", {}) for schema in (tool.get_input_schema(), tool.tool_call_schema))
+    return {name: field for name, field in whole.items() if name not in shown}
+
+
+def _fill_injected(tool: BaseTool) -> BaseTool:
+    """Return a tool whose framework's arguments are filled: a state, a context and a store are empty here, and each call has the same id."""
+    injected = _injected(tool)
+    if not injected or not hasattr(tool, "func"):
+        return tool
+    from langchain_core.tools import InjectedToolCallId
+    from langgraph.prebuilt import InjectedState, InjectedStore, ToolRuntime
+
+    runtime: Any = ToolRuntime(state={}, context=None, config={}, stream_writer=lambda _: None, tool_call_id=_CALL_ID, store=None)
+    known: dict[Any, Any] = {ToolRuntime: runtime, InjectedToolCallId: _CALL_ID, InjectedState: {}, InjectedStore: None}
+    filled: dict[str, Any] = {}
+    for name, field in injected.items():
+        kinds = [get_origin(one) or (one if isinstance(one, type) else type(one)) for one in (field.annotation, *field.metadata)]
+        if kind := next((kind for kind in kinds if kind in known), None):
+            filled[name] = known[kind]
+        elif field.is_required():
+            raise PrerequisiteError(f"needs '{name}' from the agent that calls it, and agents here do not provide it.")
+    functions = {key: partial(one, **filled) for key in ("func", "coroutine") if (one := getattr(tool, key)) is not None}
+    return tool.model_copy(update={**functions, "args_schema": tool.tool_call_schema})
 
 
 def _declared_read_only(one: Any, tool: BaseTool) -> bool:
