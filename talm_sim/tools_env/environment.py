@@ -230,7 +230,8 @@ class EpisodeTools:
         if name not in environment.approve:
             return None
         shown, again = self._by_name[call.name], self.may_call_again(name)
-        return Approval(name=call.name, arguments=call.arguments, description=shown.description, repeatable=again, parameters=shown.parameters)
+        asked: dict[str, Any] = {"description": shown.description, "parameters": shown.parameters, "whole": shown.whole}
+        return Approval(name=call.name, arguments=call.arguments, repeatable=again, **asked)
 
     def _check(self, call: ToolCall | UnparsableCall) -> tuple[ToolSpec, Mapping[str, Any]]:
         """Return the tool that a call means and its arguments, if they fit the tool."""

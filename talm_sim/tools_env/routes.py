@@ -52,13 +52,15 @@ def build_request(route: Route, arguments: Mapping[str, Any], *, headers_apart: 
     aside = (*route.query, *route.header, *route.cookie)
     beside = {name: rest.pop(name) for name in sorted(rest) if not body_type or name in aside}
     beside = {name: value for name, value in beside.items() if value is not None}
-    headers: dict[str, str] = {}
-    if headers_apart:
-        headers = {name: in_header(name, beside.pop(name), route.styles.get(name, "simple")) for name in route.header if name in beside}
-        crumbs = [one for name in route.cookie if name in beside for one in in_query(name, beside.pop(name), route.styles.get(name, "form*"))]
-        headers |= {"Cookie": "; ".join(crumbs)} if crumbs else {}
-    pairs = [pair for name, value in beside.items() for pair in in_query(name, value, route.styles.get(name, "form*"))]
-    url = LOGICAL_HOST + path + (f"?{'&'.join(pairs)}" if beside else "")
+    headers = {name: in_header(name, beside.pop(name), route.styles.get(name, "simple")) for name in route.header if name in beside}
+    cookies = {name: in_query(name, beside.pop(name), route.styles.get(name, "form*")) for name in route.cookie if name in beside}
+    pairs = {name: in_query(name, value, route.styles.get(name, "form*")) for name, value in beside.items()}
+    if not headers_apart:
+        pairs |= {name: in_query(name, text) for name, text in {**headers, **{name: "; ".join(one) for name, one in cookies.items()}}.items()}
+        headers = {}
+    elif crumbs := [pair for one in cookies.values() for pair in one]:
+        headers["Cookie"] = "; ".join(crumbs)
+    url = LOGICAL_HOST + path + (f"?{'&'.join(pair for name in sorted(pairs) for pair in pairs[name])}" if pairs else "")
     body = _body(route, body_type, rest) if body_type else None
     return HttpRequest(route.method, url, headers if body is None else {"Content-Type": body_type, **headers}, body)
 
