@@ -3,7 +3,8 @@
 From the lowest layer up:
 
 - `clock.py` is an episode's time, real or virtual
-- `routes.py` writes a tool's call as an HTTP request, `restarts.py` says what happens to calls when a service dies
+- `styles.py` writes arguments in OpenAPI's styles, `routes.py` a tool's call as an HTTP request
+- `restarts.py` says what happens to calls when a service dies
 - `extension_keys.py` names what an OpenAPI document says of a tool beyond the standard
 - `asking_tools.py` lets a tool ask a person during a call
 - `sources/` opens tools of each kind of source

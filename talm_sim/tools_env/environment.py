@@ -234,7 +234,8 @@ class EpisodeTools:
         if name not in environment.approve:
             return None
         shown, again = self._by_name[call.name], self.may_call_again(name)
-        return Approval(name=call.name, arguments=call.arguments, description=shown.description, repeatable=again, parameters=shown.parameters)
+        asked: dict[str, Any] = {"description": shown.description, "parameters": shown.parameters, "whole": shown.whole}
+        return Approval(name=call.name, arguments=call.arguments, repeatable=again, **asked)
 
     def _check(self, call: ToolCall | UnparsableCall) -> tuple[ToolSpec, Mapping[str, Any]]:
         """Return the tool that a call means and its arguments, if they fit the tool."""
@@ -349,9 +350,10 @@ def validate_arguments(spec: ToolSpec, arguments: Mapping[str, Any]) -> None:
     Raises:
         ToolError: The arguments do not fit; the message says which one and why.
     """
-    schema = canonical_json(spec.parameters)
+    shown = canonical_json(spec.parameters)
+    schema = canonical_json(spec.whole) if spec.whole else shown
     try:
-        error = _schema(schema).fault(arguments)
+        error = _schema(schema).fault(arguments, _schema(shown))
     except NotChecked as err:
         _warn_unchecked(spec.name, schema, str(err))
         return

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from dataclasses import replace
 from functools import wraps
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_origin
 
 from pydantic_core import to_json
 
@@ -25,7 +25,7 @@ from talm_sim.recordings import ARTIFACT_HEADER, TEXT_HEADER, HttpResponse, Retu
 from talm_sim.tools_env.routes import answer, function_error, posted
 from talm_sim.tools_env.sources.base import CALL_ID, INJECTED, EpisodeCalls, NotTaken, SourceRequest, tool_name, tool_spec
 from talm_sim.tools_env.sources.factories import EndedError, Made, check_maker, make_tools, makes_tools, name_of, run_apart
-from talm_sim.tools_env.sources.openapi_document import simplify_schema
+from talm_sim.tools_env.sources.tool_schemas import read_schema
 from talm_sim.types import JsonObject, ToolSpec
 
 if TYPE_CHECKING:
@@ -171,15 +171,14 @@ class _Toolset:
 
 async def _answer_call(tool: BaseTool, arguments: Mapping[str, object], timeout: float, injected: frozenset[str]) -> HttpResponse:
     """Return what a tool answers, in time; an error is its failure."""
-    if lacking := injected - INJECTED.get().keys():
-        needed = f"tool '{tool.name}' needs '{min(lacking)}' from the graph that calls it"
-        raise PrerequisiteError(f"{needed}; name that compiled graph: --agent MODULE:GRAPH.")
+    given, call_id = INJECTED.get(), INJECTED.get().get(CALL_ID, "call")
+    apart = {name: given[name] if name in given else _without_graph(tool, name, call_id) for name in sorted(injected)}
     agents = working_for.get()
     work = agents or Work()
     try:
         async with in_time(work, timeout):
             with in_foreign_code():
-                return await on_foreign_loop(_run_tool(tool, dict(arguments), injected), work)
+                return await on_foreign_loop(_run_tool(tool, {**arguments, **apart}, call_id if apart else ""), work)
     except TimeoutError:
         if agents is None:  # a user's agent has its own time limit, and the loop is needed until then
             await abandon_loop_of(work)
@@ -257,10 +256,10 @@ async def _invoke(tool: BaseTool, arguments: JsonObject) -> Any:
     return await run_apart(work)
 
 
-async def _run_tool(tool: BaseTool, arguments: JsonObject, injected: frozenset[str]) -> HttpResponse:
+async def _run_tool(tool: BaseTool, arguments: JsonObject, call_id: str) -> HttpResponse:
     """Return a tool's result, or how it failed; that is described here, on the loop of the user's code, as its errors may be of any kind."""
     try:
-        return _written(await _collect_result(tool, arguments, injected))
+        return _written(await _collect_result(tool, arguments, call_id))
     except (TimeoutError, LoopGivenUp, KeyboardInterrupt):  # the last on the caller's own loop, where it may be Ctrl-C
         raise
     except EndedError as err:
@@ -274,16 +273,14 @@ async def _run_tool(tool: BaseTool, arguments: JsonObject, injected: frozenset[s
     return replace(function_error(_message(raised)), live=raised)
 
 
-async def _collect_result(tool: BaseTool, arguments: JsonObject, injected: frozenset[str]) -> Returned:
+async def _collect_result(tool: BaseTool, arguments: JsonObject, call_id: str) -> Returned:
     from langchain_core.messages import ToolMessage
 
-    if tool.response_format == "content" and not injected:
+    if tool.response_format == "content" and not call_id:
         found = await _invoke(tool, arguments)
         return Returned(await _items(found) if isinstance(found, AsyncIterator) else found)
     # Only a whole call returns the artifact, too, and has an id to inject.
-    given = INJECTED.get()
-    called = {**arguments, **{name: given[name] for name in injected}}
-    message = await _invoke(tool, {"type": "tool_call", "id": given.get(CALL_ID, "call"), "name": tool.name, "args": called})
+    message = await _invoke(tool, {"type": "tool_call", "id": call_id or "call", "name": tool.name, "args": arguments})
     return Returned(message.content, message.artifact) if isinstance(message, ToolMessage) else Returned(message)
 
 
@@ -343,12 +340,13 @@ def _check_signature(function: Callable[..., Any]) -> None:
 
 
 def _spec(tool: BaseTool, category: str, replaceable: bool) -> ToolSpec:
-    parameters = simplify_schema(_json_schema(tool.tool_call_schema))
+    parameters, whole = read_schema(_json_schema(tool.tool_call_schema))
     parameters.pop("description", None)
     parameters = {"type": "object", "properties": {}, **parameters, "additionalProperties": False}
     replaceable = replaceable or bool((tool.metadata or {}).get("human_replaceable"))
     shown_as = {"name": tool_name(tool.name), "category": category, "description": tool.description, "parameters": parameters}
-    return tool_spec({**shown_as, "human_replaceable": replaceable, "return_direct": tool.return_direct})
+    more = {"human_replaceable": replaceable, "return_direct": tool.return_direct}
+    return tool_spec({**shown_as, "whole": whole and {**whole, "additionalProperties": False}, **more})
 
 
 def injected_arguments(tool: BaseTool) -> frozenset[str]:
@@ -362,6 +360,24 @@ def _fields(schema: Any) -> set[str]:
     if not isinstance(schema, type):
         return set(schema.get("properties", ()))
     return set(schema.model_fields if hasattr(schema, "model_fields") else schema.__fields__)  # type: ignore[attr-defined]
+
+
+def _without_graph(tool: BaseTool, name: str, call_id: str) -> Any:
+    """Return an argument that a graph injects where no graph calls: a runtime without state, the id of the call.
+
+    Raises:
+        PrerequisiteError: It is the graph's state or store, which nothing else has.
+    """
+    from langchain_core.tools import InjectedToolCallId
+    from langgraph.prebuilt import ToolRuntime
+
+    field = getattr(tool.get_input_schema(), "model_fields", {}).get(name)
+    kinds = [get_origin(one) or (one if isinstance(one, type) else type(one)) for one in (field.annotation, *field.metadata)] if field else []
+    if ToolRuntime in kinds:
+        return ToolRuntime(state={}, context=None, config={}, stream_writer=lambda _: None, tool_call_id=call_id, store=None)
+    if InjectedToolCallId in kinds:
+        return call_id
+    raise PrerequisiteError(f"tool '{tool.name}' needs '{name}' from the graph that calls it; name that compiled graph: --agent MODULE:GRAPH.")
 
 
 def _declared_read_only(one: Any, tool: BaseTool) -> bool:
