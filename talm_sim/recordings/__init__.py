@@ -14,7 +14,16 @@ From the lowest layer up:
 """
 
 from talm_sim.common.credentials import REDACTED
-from talm_sim.recordings.http_exchange import ARTIFACT_HEADER, FAULT_HEADER, STATE_HEADER, TEXT_HEADER, HttpRequest, HttpResponse, Returned
+from talm_sim.recordings.http_exchange import (
+    ARTIFACT_HEADER,
+    FAULT_HEADER,
+    STATE_HEADER,
+    TEXT_HEADER,
+    WORDED_HEADER,
+    HttpRequest,
+    HttpResponse,
+    Returned,
+)
 from talm_sim.recordings.library import CassetteLibrary, RecordedAnswer, Recording, model_folder, shipped_cassettes
 from talm_sim.recordings.packing import export
 from talm_sim.recordings.player import Player, current_player, playing
@@ -28,6 +37,7 @@ __all__ = [
     "REDACTED",
     "STATE_HEADER",
     "TEXT_HEADER",
+    "WORDED_HEADER",
     "CassetteLibrary",
     "HttpRequest",
     "HttpResponse",

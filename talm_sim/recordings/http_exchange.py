@@ -12,6 +12,8 @@ STATE_HEADER = "talm-sim-state"
 """Header with the digests of the state of the episode's own tools before and after the call."""
 TEXT_HEADER = "talm-sim-text"
 """Header with the text, as JSON, that LangChain writes of a result that is no JSON value."""
+WORDED_HEADER = "talm-sim-worded"
+"""Header of a result in which a LangChain tool has put its failure into words itself."""
 ARTIFACT_HEADER = "talm-sim-artifact"
 """Header with the artifact, as JSON, of a LangChain tool that returns one beside its content."""
 
@@ -21,6 +23,8 @@ class Returned(NamedTuple):
 
     value: Any
     artifact: Any = None
+    failed: bool = False
+    """Whether the tool has put a failure into words itself."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator
 
 from talm_sim.common.typed_options import OptionsModel
-from talm_sim.config import GEN, OPE, RESULT_LIMIT, SCO, WHOLE_RESULT, Names, option
+from talm_sim.config import GEN, OPE, RESULT_LIMIT, SCO, WHOLE_RESULT, Names, ProviderOptions, option
 from talm_sim.errors import PrerequisiteError
 
 
@@ -122,7 +122,7 @@ class AgentTaskOptions(AgentOptions):
         "auto", GEN, "How your agent learns that a tool failed: an error (raise) or a text.", metavar="NAME", rare=True
     )
     """`auto` is settled when a run is built: `raise`, and of the built-in agent `text`."""
-    agent_context: dict[str, str] = option({}, GEN, "Context of your graph (context_schema); repeatable.", metavar="K=V", rare=True)
+    agent_context: ProviderOptions = option({}, GEN, "Context of your graph (context_schema); repeatable.", metavar="K=V", rare=True)
 
     @property
     def most_read(self) -> int:

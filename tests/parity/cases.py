@@ -120,7 +120,7 @@ _OWN: dict[str, Case] = {
     "injected_graph": Case("graph_command", (shelf.as_langchain, shelf.injected, shelf.at_runtime), REMEMBERS),
     "subgraph": Case("graph_within", script=TELLS),
     "interrupt": Case("graph_asking", script=TELLS, reply="Madrid, please."),
-    "context": Case("graph_context", script=TELLS, options={"agent_context": ("user=Ann",)}, alone={"context": {"user": "Ann"}}),
+    "context": Case("graph_context", script=TELLS, options={"agent_context": {"user": "Ann"}}, alone={"context": {"user": "Ann"}}),
     "direct_graph": Case("graph_direct", (shelf.direct,), ([("direct", CITY)], "It said so.")),
     "structured_graph": Case("graph_structured", script=(ASKS, CALLED, "unasked")),
     "results_react": Case("react", shelf.RESULTS, EVERY),

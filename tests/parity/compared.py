@@ -9,7 +9,7 @@ from typing import Any
 
 Play = Mapping[str, Any]
 """`answer`, `notes`, `requests`; or `end`, how it failed."""
-RUN_SETS = {"temperature": "temperature", "max_completion_tokens": r"\d tokens", "seed": r"\bseed"}
+RUN_SETS = {"temperature": "temperature", "max_completion_tokens": r"\d\s+tokens", "seed": r"\bseed"}
 """Fields of a request that the run sets for a model that it hands over, to the line below its table that says so."""
 _MOST = 300
 

@@ -5,97 +5,45 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
-from operator import itemgetter
+from functools import cache
+from importlib.util import find_spec
 from typing import Any
 from uuid import UUID
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, BaseCallbackHandler, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
-from langchain_core.output_parsers import JsonOutputParser, PydanticOutputParser
-from langchain_core.output_parsers.openai_tools import JsonOutputKeyToolsParser, PydanticToolsParser
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult, LLMResult
-from langchain_core.runnables import Runnable, RunnableMap, RunnablePassthrough
-from langchain_core.utils.function_calling import convert_to_openai_function, convert_to_openai_tool
-from pydantic import BaseModel, PrivateAttr
+from langchain_core.runnables import Runnable
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from pydantic import BaseModel, PrivateAttr, SecretStr
 
 from talm_sim.agent.graph import added_text, as_message
 from talm_sim.agent.own.own_session import AgentSession
 from talm_sim.agent.own.own_texts import drop_surrogates
-from talm_sim.errors import ProviderError
+from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.models.langchain_chat import turn_in
 from talm_sim.models.metering import current_meter, generation_bound
+from talm_sim.models.openai_chat import OpenAIChat
+from talm_sim.models.openai_responses import OpenAIResponses
 from talm_sim.types import ModelTurn, ToolSpec, Usage
 
 _OURS = "talm-sim"
 _SET = frozenset({"temperature", "max_tokens", "max_completion_tokens", "seed", "model", "ls_structured_output_format"})
 """What an agent may give with a turn and the run sets, and what is only for tracers."""
-_CHOICES = {"any": "required", True: "required"}
 
 
-class HandedModel(BaseChatModel):
+class _Handed:
     """The run's model as the agent gets it, a chat model: its turns are recorded or replayed.
 
     What the agent asks of a turn goes on to the model, in the words of chat completions; the run sets temperature, tokens and seed.
     """
 
-    _session: AgentSession = PrivateAttr()
-
-    def __init__(self, session: AgentSession) -> None:
-        super().__init__()
-        self._session = session
+    _session: AgentSession
 
     @property
     def _llm_type(self) -> str:
         return _OURS
-
-    @property
-    def model_name(self) -> str:
-        """The model's own name, by which frameworks decide what it can do."""
-        return self._session.context.model.name.rpartition("/")[2]
-
-    def bind_tools(self, tools: Sequence[Any], *, tool_choice: Any = None, **kwargs: Any) -> Runnable[Any, AIMessage]:
-        """Offer tools with every turn, those of the environment as it describes them; what else is given goes on to the model."""
-        specs = [self._spec(tool) for tool in tools]
-        names = {spec.name for spec in specs}
-        if isinstance(tool_choice, str) and tool_choice in names:
-            tool_choice = {"type": "function", "function": {"name": tool_choice}}
-        chosen = (
-            {}
-            if tool_choice in (None, False)
-            else {"tool_choice": _CHOICES.get(tool_choice, tool_choice) if _is_word(tool_choice) else tool_choice}
-        )
-        return self.bind(tools=specs, **chosen, **{key: value for key, value in kwargs.items() if value is not None})
-
-    def with_structured_output(
-        self, schema: Any = None, *, method: str = "json_schema", include_raw: bool = False, strict: bool | None = None, **kwargs: Any
-    ) -> Runnable[Any, Any]:
-        """Ask for an answer in a form: by a `response_format`, or by a call that is forced (`method="function_calling"`)."""
-        is_model = isinstance(schema, type) and issubclass(schema, BaseModel)
-        if method == "function_calling":
-            name = convert_to_openai_tool(schema)["function"]["name"]
-            bound = self.bind_tools([schema], tool_choice=name, parallel_tool_calls=False, strict=strict, **kwargs)
-            tools_parser = PydanticToolsParser(tools=[schema], first_tool_only=True) if is_model else None
-            parser: Runnable[Any, Any] = tools_parser or JsonOutputKeyToolsParser(key_name=name, first_tool_only=True)
-        else:
-            form = {"type": "json_object"} if method == "json_mode" else _response_format(schema, strict)
-            bound = self.bind(response_format=form, **kwargs)
-            parser = PydanticOutputParser(pydantic_object=schema) if is_model else JsonOutputParser()
-        if not include_raw:
-            return bound | parser
-        parsed = RunnablePassthrough.assign(parsed=itemgetter("raw") | parser, parsing_error=lambda _: None)
-        failed = RunnablePassthrough.assign(parsed=lambda _: None)
-        return RunnableMap(raw=bound) | parsed.with_fallbacks([failed], exception_key="parsing_error")
-
-    def _spec(self, tool: Any) -> ToolSpec:
-        described = drop_surrogates(convert_to_openai_tool(tool)["function"])
-        known = {spec.name: spec for spec in self._session.context.offered}
-        name = described["name"]
-        return known.get(name) or ToolSpec(
-            name=name,
-            description=described.get("description", ""),
-            parameters=described.get("parameters", {"type": "object", "properties": {}}),
-        )
 
     async def _agenerate(
         self,
@@ -106,10 +54,13 @@ class HandedModel(BaseChatModel):
     ) -> ChatResult:
         asked = {key: value for key, value in {**kwargs, "stop": stop or kwargs.get("stop")}.items() if value is not None and key not in _SET}
         form = asked.get("response_format")
-        if form is not None and not isinstance(form, dict):
-            asked["response_format"] = _response_format(form, asked.get("strict"))
-        turn = await self._session.generate(messages, asked.pop("tools", ()), asked)
+        if form is not None:
+            asked["response_format"] = _response_format(form)
+        specs, strict = _read_tools(asked.pop("tools", ()))
+        turn = await self._session.generate(messages, specs, asked | strict)
         message = as_message(turn)
+        if isinstance(form, type) and issubclass(form, BaseModel) and turn.text:
+            message.additional_kwargs["parsed"] = form.model_validate_json(turn.text)
         message.response_metadata = {"model_provider": _OURS, "model_name": self._session.context.model.name, "finish_reason": turn.stop}
         used = turn.usage
         message.usage_metadata = {
@@ -147,22 +98,85 @@ class HandedModel(BaseChatModel):
             yield piece
 
 
-def _is_word(choice: Any) -> bool:
-    return isinstance(choice, str | bool)
+class HandedModel(_Handed, BaseChatModel):
+    """The same where nothing is known of the client that the model has elsewhere."""
+
+    _session: AgentSession = PrivateAttr()
+
+    def __init__(self, session: AgentSession) -> None:
+        super().__init__()
+        self._session = session
+
+    @property
+    def model_name(self) -> str:
+        """The model's own name, by which frameworks decide what it can do."""
+        return _name_of(self._session)
+
+    def bind_tools(
+        self, tools: Sequence[Any], *, tool_choice: Any = None, strict: bool | None = None, **kwargs: Any
+    ) -> Runnable[Any, AIMessage]:
+        """Offer tools with every turn; what else is given goes on to the model."""
+        offered = [convert_to_openai_tool(tool, strict=strict) for tool in tools]
+        if tool_choice in [tool["function"]["name"] for tool in offered]:
+            tool_choice = {"type": "function", "function": {"name": tool_choice}}
+        elif tool_choice == "any" or tool_choice is True:
+            tool_choice = "required"
+        return self.bind(tools=offered, **{"tool_choice": tool_choice} if tool_choice else {}, **kwargs)
 
 
-def _response_format(schema: Any, strict: bool | None) -> dict[str, Any]:
-    """Return the form of an answer as the OpenAI SDK writes it of a schema."""
-    if isinstance(schema, dict) and schema.get("type") == "json_schema":
+@cache
+def _class_of_openai() -> type[BaseChatModel]:
+    """Return the same as LangChain's model of OpenAI, which frameworks treat otherwise than any other."""
+    from langchain_openai import ChatOpenAI
+
+    class HandedChatOpenAI(_Handed, ChatOpenAI):
+        _session: AgentSession = PrivateAttr()
+
+        def __init__(self, session: AgentSession) -> None:
+            nothing: Any = object()  # it asks nobody itself
+            clients = {"client": nothing, "async_client": nothing, "root_client": nothing, "root_async_client": nothing}
+            super().__init__(model=_name_of(session), api_key=SecretStr("none"), **clients)
+            self._session = session
+
+    return HandedChatOpenAI
+
+
+def hand_model(session: AgentSession) -> BaseChatModel:
+    """Return the run's model as the agent of an episode gets it."""
+    speaks_openai = isinstance(session.context.model, OpenAIChat | OpenAIResponses)
+    made: Any = _class_of_openai() if speaks_openai and find_spec("langchain_openai") is not None else HandedModel
+    return made(session)  # type: ignore[no-any-return]
+
+
+def _name_of(session: AgentSession) -> str:
+    return session.context.model.name.partition("/")[2].rpartition("/")[2]
+
+
+def _read_tools(tools: Sequence[Any]) -> tuple[list[ToolSpec], dict[str, Any]]:
+    """Return tools as an agent's framework wrote them, and whether they are strict.
+
+    Raises:
+        PrerequisiteError: One is no function: its provider would execute it.
+    """
+    for tool in tools:
+        if tool.get("type") != "function":
+            raise PrerequisiteError(f"your agent offers its model the tool '{tool.get('type')}', which no run can replay; leave it out.")
+    functions = [drop_surrogates(tool["function"]) for tool in tools]
+    strict = {"strict": True} if any(one.get("strict") for one in functions) else {}
+    empty = {"type": "object", "properties": {}}
+    return [
+        ToolSpec(name=one["name"], description=one.get("description", ""), parameters=one.get("parameters", empty)) for one in functions
+    ], strict
+
+
+def _response_format(schema: type[BaseModel] | dict[str, Any]) -> dict[str, Any]:
+    """Return the form of an answer as the OpenAI SDK writes it."""
+    if isinstance(schema, dict):
         return schema
-    if isinstance(schema, type) and issubclass(schema, BaseModel):
-        from openai.lib._parsing._completions import type_to_response_format_param  # as LangChain's own model of OpenAI does
+    from openai.lib._parsing._completions import type_to_response_format_param  # as LangChain's own model of OpenAI does
 
-        form: Any = type_to_response_format_param(schema)
-        return dict(form)
-    function = convert_to_openai_function(schema, strict=strict)
-    named = {"name": function.pop("name"), "schema": function.pop("parameters", {}), **function}
-    return {"type": "json_schema", "json_schema": named}
+    form: Any = type_to_response_format_param(schema)
+    return dict(form)
 
 
 def _pieces(result: ChatResult) -> Iterator[ChatGenerationChunk]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.messages import ToolMessage
+from langchain_core.messages.tool import ToolOutputMixin
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.prebuilt import ToolNode
@@ -16,6 +17,7 @@ from pydantic import PrivateAttr, ValidationError
 from pydantic_core import PydanticCustomError
 
 from talm_sim.agent.own.own_session import CURRENT, AgentSession
+from talm_sim.recordings import Returned
 from talm_sim.tools_env.handed_answers import PlayedCall
 from talm_sim.tools_env.sources.base import CALL_ID, INJECTED
 from talm_sim.tools_env.sources.python import injected_arguments
@@ -33,7 +35,8 @@ class _Call:
 
 
 _CALL: ContextVar[_Call] = ContextVar("talm_sim_tool_call")
-_INJECTED_INTO: dict[type, frozenset[str]] = {}
+_PLACED: dict[type, tuple[BaseTool, frozenset[str]]] = {}
+"""A graph's own tool, by the class that took its place, and the arguments that the graph gives it."""
 
 
 class _Played:
@@ -42,14 +45,16 @@ class _Played:
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Call the tool: of a tool call the answer is a message, of bare arguments the value."""
         if (session := _session_of(self)) is None:
-            return await super().ainvoke(input, config, **kwargs)  # type: ignore[misc]
+            return await _own_of(self).ainvoke(input, config, **kwargs)
         if not _is_readable(input):
             return await _play(self, session, _read(input))
         return await BaseTool.ainvoke(self, input, config, **kwargs)  # type: ignore[arg-type]
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Call the tool as `ainvoke` does, from a thread without an event loop."""
-        if (session := _session_of(self)) is None or _is_readable(input):
+        if (session := _session_of(self)) is None:
+            return _own_of(self).invoke(input, config, **kwargs)
+        if _is_readable(input):
             return super().invoke(input, config, **kwargs)  # type: ignore[misc]
         return session.wait_for(_play(self, session, _read(input)))
 
@@ -74,16 +79,14 @@ class _Played:
                 raise
 
     async def _arun(self, /, *args: Any, **kwargs: Any) -> Any:
-        if (session := _session_of(self)) is not None:
-            return await _play(self, session, _CALL.get())
-        _note_past(self)
-        return await super()._arun(*args, **kwargs)  # type: ignore[misc]
+        session = _session_of(self)
+        assert session is not None
+        return await _play(self, session, _CALL.get())
 
     def _run(self, /, *args: Any, **kwargs: Any) -> Any:
-        if (session := _session_of(self)) is not None:
-            return session.wait_for(_play(self, session, _CALL.get()))
-        _note_past(self)
-        return super()._run(*args, **kwargs)  # type: ignore[misc]
+        session = _session_of(self)
+        assert session is not None
+        return session.wait_for(_play(self, session, _CALL.get()))
 
 
 class HandedTool(_Played, BaseTool):
@@ -95,7 +98,7 @@ class HandedTool(_Played, BaseTool):
         super().__init__(
             name=spec.name,
             description=spec.description,
-            args_schema=spec.parameters,
+            args_schema=spec.whole or spec.parameters,
             return_direct=spec.return_direct,
             response_format="content_and_artifact",
         )
@@ -108,7 +111,7 @@ def put_in_place(node: ToolNode) -> None:
         if not isinstance(tool, _Played):
             kind = type(tool)
             played = type(kind.__name__, (_Played, kind), {"__module__": kind.__module__, "__doc__": kind.__doc__})
-            _INJECTED_INTO[played] = injected_arguments(tool)
+            _PLACED[played] = tool, injected_arguments(tool)
             copy = tool.model_copy()
             object.__setattr__(copy, "__class__", played)
             node.tools_by_name[name] = copy
@@ -122,11 +125,11 @@ def _session_of(tool: Any) -> AgentSession | None:
     return session if session is not None and session.has_tool(tool.name) else None
 
 
-def _note_past(tool: Any) -> None:
-    """Note in the running episode, if there is one, that a graph's tool runs itself: unrecorded, and met by no fault."""
-    session = CURRENT.get()
-    if session is not None:
+def _own_of(tool: Any) -> BaseTool:
+    """Return the graph's own tool, and note in the running episode, if there is one, that it runs: unrecorded, and met by no fault."""
+    if (session := CURRENT.get()) is not None:
         session.remark(f"past {tool.name}")
+    return _PLACED[type(tool)][0]
 
 
 @contextmanager
@@ -149,7 +152,7 @@ def _read(given: Any) -> _Call:
 async def _play(tool: Any, session: AgentSession, call: _Call) -> Any:
     call.played, given = True, call.arguments
     apart = {}
-    if injected := _INJECTED_INTO.get(type(tool), frozenset()):
+    if injected := _PLACED[type(tool)][1] if type(tool) in _PLACED else frozenset():
         apart = {name: given.get(name, call.id) for name in injected} | {CALL_ID: call.id or "call"}
         given = {name: value for name, value in given.items() if name not in injected}
     token = INJECTED.set({**INJECTED.get(), **apart})
@@ -168,9 +171,13 @@ def _handed(tool: Any, played: PlayedCall | HumanEvent, call: _Call, *, as_text:
     else:
         raised = played.failure()
         if raised is None:
-            value, artifact, written = played.read() if not is_cut(played.event.result) else (played.event.result, None, None)
-            value = written if written is not None and call.id is not None else value
-            return (value, artifact) if paired else value
+            returned, written = (Returned(played.event.result), None) if is_cut(played.event.result) else played.read()
+            value = returned.value
+            if written is not None and call.id is not None and not isinstance(value, ToolOutputMixin):
+                value = written
+            if returned.failed and call.id is not None:
+                value = ToolMessage(value, tool_call_id=call.id, name=tool.name, artifact=returned.artifact, status="error")
+            return (value, returned.artifact) if paired else value
         if not as_text:
             raise _refusal(tool, call, str(raised)) if played.event.mistaken else raised
         text, failed = played.event.result, True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, get_type_hints, is_typeddict
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage, convert_to_messages
 from langgraph.channels import LastValue
@@ -14,10 +14,11 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
+from typing_extensions import TypedDict
 
 from talm_sim.agent.own.agents import OwnAgent, check_graph
 from talm_sim.agent.own.contracts import read_interrupt
-from talm_sim.agent.own.handed_model import HandedModel
+from talm_sim.agent.own.handed_model import hand_model
 from talm_sim.agent.own.handed_tools import HandedTool
 from talm_sim.agent.own.own_session import AgentSession
 from talm_sim.errors import PrerequisiteError
@@ -75,7 +76,7 @@ async def _exchange(playing: _Agent, messages: Sequence[BaseMessage], session: A
 async def _open(agent: OwnAgent, session: AgentSession) -> _Agent:
     """Return the agent of an episode; if the function builds one, build it."""
     tools = [HandedTool(spec, session) for spec in session.context.offered]
-    handed = {"tools": tools, "model": HandedModel(session) if agent.takes_model else None}
+    handed = {"tools": tools, "model": hand_model(session) if agent.takes_model else None}
     thing: Any = agent.thing
     if agent.builds:
         thing = await _call_function(thing, {name: handed[name] for name in agent.takes})
@@ -143,8 +144,9 @@ class _Graph:
             pending = result.get("__interrupt__", ())
             if not pending:
                 paused = (await self._graph.aget_state(self._config)).next
-                if not paused or not await self._go_on(paused, _messages_in(result)):
+                if not paused:
                     break
+                await self._go_on(paused, _messages_in(result))
                 step = None
                 continue
             if not self._session.context.human:
@@ -155,26 +157,26 @@ class _Graph:
         self._said = state if self._adds else [*self._said, *new]
         return _answer_in(new, result)
 
-    async def _go_on(self, paused: Sequence[str], messages: Sequence[BaseMessage]) -> bool:
-        """Let the person approve what the graph has paused before; return whether it goes on."""
+    async def _go_on(self, paused: Sequence[str], messages: Sequence[BaseMessage]) -> None:
+        """Let the person approve the calls before which the graph has paused."""
         last = messages[-1] if messages else None
         calls = list(last.tool_calls) if isinstance(last, AIMessage) else []
-        asked = [Approval(name=call["name"], arguments=call["args"]) for call in calls] or [Approval(name=paused[0])]
-        said = await self._put(f"before-{paused[0]}-{len(messages)}", asked)
-        decided = [event.decision for event in said if event.decision is not None]
-        if last is None or not calls:
-            return all(one.action == "approve" for one in decided)
-        kept = [_as_decided(call, one) for call, one in zip(calls, decided, strict=True) if one.action in ("approve", "edit")]
-        refused = [pair for pair, one in zip(zip(calls, said, strict=True), decided, strict=True) if one.action not in ("approve", "edit")]
-        answers = [ToolMessage(event.answer, tool_call_id=call["id"], name=call["name"], status="error") for call, event in refused]
-        if refused and not kept:  # nothing is left to be executed: the graph goes on after its tools
-            await self._graph.aupdate_state(self._config, {"messages": answers}, as_node=paused[0])
-        elif refused or kept != calls:
-            changed = last.model_copy(update={"tool_calls": kept})
-            await self._graph.aupdate_state(
-                self._config, {"messages": [changed, *answers] if self._adds else [*messages[:-1], *answers, changed]}
-            )
-        return True
+        if last is None or not calls:  # there is nothing to decide
+            return
+        said = await self._put(f"pause-{len(messages)}", [Approval(name=call["name"], arguments=call["args"]) for call in calls])
+        decided = [(call, event, event.decision) for call, event in zip(calls, said, strict=True) if event.decision is not None]
+        kept = [_as_decided(call, one) for call, _, one in decided if one.action in ("approve", "edit")]
+        refused = [(call, event.answer) for call, event, one in decided if one.action not in ("approve", "edit")]
+        answers = [ToolMessage(answer, tool_call_id=call["id"], name=call["name"], status="error") for call, answer in refused]
+        if not refused and kept == calls:
+            return
+        new: list[BaseMessage] = [last.model_copy(update={"tool_calls": [call for call, _ in refused] or kept}), *answers]
+        if refused and kept:  # a node executes all calls of the last message
+            new.append(AIMessage("", tool_calls=kept))
+        # Where nothing is left to be executed, the graph goes on after its tools.
+        await self._graph.aupdate_state(
+            self._config, {"messages": new if self._adds else [*messages[:-1], *new]}, as_node=None if kept else paused[0]
+        )
 
     async def _answers(self, pending: Sequence[Any]) -> dict[str, Any]:
         """Put what the interrupts ask to the person, all of it at once; return what each continues with, by id."""
@@ -243,8 +245,11 @@ def _read_context(name: str, graph: Any, given: Mapping[str, str]) -> Any:
         if given:
             raise NotAnAgentError(f"--agent-context {next(iter(given))}: the graph {name} has no context_schema; leave it out.")
         return None
+    read: Any = schema
+    if is_typeddict(schema):  # pydantic reads those of `typing` from Python 3.12 on
+        read = TypedDict(schema.__name__, get_type_hints(schema), total=schema.__total__)  # type: ignore[misc]
     try:
-        return TypeAdapter(schema).validate_python(dict(given))
+        return TypeAdapter(read).validate_python(dict(given))
     except ValidationError as err:
         first = err.errors()[0]
         where = ".".join(map(str, first["loc"])) or "it"

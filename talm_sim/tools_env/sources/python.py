@@ -21,7 +21,7 @@ from talm_sim.foreign.loop import LoopGivenUp, abandon_loop_of, on_foreign_loop
 from talm_sim.foreign.plugins import load_object, looking_at
 from talm_sim.foreign.threads import Work, working_for
 from talm_sim.foreign.time import in_time
-from talm_sim.recordings import ARTIFACT_HEADER, TEXT_HEADER, HttpResponse, Returned
+from talm_sim.recordings import ARTIFACT_HEADER, TEXT_HEADER, WORDED_HEADER, HttpResponse, Returned
 from talm_sim.tools_env.routes import answer, function_error, posted
 from talm_sim.tools_env.sources.base import CALL_ID, INJECTED, EpisodeCalls, NotTaken, SourceRequest, tool_name, tool_spec
 from talm_sim.tools_env.sources.factories import EndedError, Made, check_maker, make_tools, makes_tools, name_of, run_apart
@@ -276,12 +276,15 @@ async def _run_tool(tool: BaseTool, arguments: JsonObject, call_id: str) -> Http
 async def _collect_result(tool: BaseTool, arguments: JsonObject, call_id: str) -> Returned:
     from langchain_core.messages import ToolMessage
 
-    if tool.response_format == "content" and not call_id:
+    worded = tool.handle_tool_error or tool.handle_validation_error
+    if tool.response_format == "content" and not call_id and not worded:
         found = await _invoke(tool, arguments)
         return Returned(await _items(found) if isinstance(found, AsyncIterator) else found)
     # Only a whole call returns the artifact, too, and has an id to inject.
     message = await _invoke(tool, {"type": "tool_call", "id": call_id or "call", "name": tool.name, "args": arguments})
-    return Returned(message.content, message.artifact) if isinstance(message, ToolMessage) else Returned(message)
+    if not isinstance(message, ToolMessage):
+        return Returned(message)
+    return Returned(message.content, message.artifact, message.status == "error")
 
 
 def _written(found: Returned) -> HttpResponse:
@@ -291,6 +294,8 @@ def _written(found: Returned) -> HttpResponse:
         json.dumps(found.value)
     except (TypeError, ValueError, RecursionError):
         headers.append((TEXT_HEADER, json.dumps(str(found.value))))
+    if found.failed:
+        headers.append((WORDED_HEADER, "true"))
     if found.artifact is not None:
         headers.append((ARTIFACT_HEADER, to_json(found.artifact, fallback=str).decode()))
     return replace(made, headers=(*made.headers, *headers), live=found) if made.status == 200 else made
@@ -340,13 +345,14 @@ def _check_signature(function: Callable[..., Any]) -> None:
 
 
 def _spec(tool: BaseTool, category: str, replaceable: bool) -> ToolSpec:
-    parameters, whole = read_schema(_json_schema(tool.tool_call_schema))
+    whole = _json_schema(tool.tool_call_schema)
+    parameters, _ = read_schema(whole)
     parameters.pop("description", None)
     parameters = {"type": "object", "properties": {}, **parameters, "additionalProperties": False}
     replaceable = replaceable or bool((tool.metadata or {}).get("human_replaceable"))
     shown_as = {"name": tool_name(tool.name), "category": category, "description": tool.description, "parameters": parameters}
     more = {"human_replaceable": replaceable, "return_direct": tool.return_direct}
-    return tool_spec({**shown_as, "whole": whole and {**whole, "additionalProperties": False}, **more})
+    return tool_spec({**shown_as, "whole": whole, **more})
 
 
 def injected_arguments(tool: BaseTool) -> frozenset[str]:
