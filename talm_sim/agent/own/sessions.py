@@ -18,7 +18,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command
 
 from talm_sim.agent.context import EpisodeContext
-from talm_sim.agent.own import talk as conversation
+from talm_sim.agent.own import handed_tools, talk as conversation
 from talm_sim.agent.own.agent_rules import AgentRules
 from talm_sim.agent.own.agents import OwnAgent, tool_nodes
 from talm_sim.agent.own.handed_model import TurnWatcher
@@ -39,7 +39,7 @@ from talm_sim.tools_env.perturbations import ModelRequestError
 from talm_sim.types import Termination, ToolSpec
 
 log = logging.getLogger(__name__)
-_OURS = frozenset({__file__, conversation.__file__, foreign_loop.__file__, threads.__file__})
+_OURS = frozenset({__file__, conversation.__file__, handed_tools.__file__, foreign_loop.__file__, threads.__file__})
 _LET_GO_S = 1.0
 """Seconds that an agent may take to end once its episode has."""
 _watcher: contextvars.ContextVar[TurnWatcher | None] = contextvars.ContextVar("talm_sim_turn_watcher", default=None)

@@ -245,11 +245,11 @@ def _read_context(name: str, graph: Any, given: Mapping[str, str]) -> Any:
         if given:
             raise NotAnAgentError(f"--agent-context {next(iter(given))}: the graph {name} has no context_schema; leave it out.")
         return None
-    read: Any = schema
+    kind: Any = schema
     if is_typeddict(schema):  # pydantic reads those of `typing` from Python 3.12 on
-        read = TypedDict(schema.__name__, get_type_hints(schema), total=schema.__total__)  # type: ignore[misc]
+        kind = TypedDict(schema.__name__, get_type_hints(schema), total=schema.__total__)  # type: ignore[misc, no-redef]
     try:
-        return TypeAdapter(read).validate_python(dict(given))
+        return TypeAdapter(kind).validate_python(dict(given))
     except ValidationError as err:
         first = err.errors()[0]
         where = ".".join(map(str, first["loc"])) or "it"
