@@ -56,10 +56,10 @@ def _said(turn: Turn, place: int, tools: Any) -> Answer:
         for number, (name, given) in enumerate(whole.get("tool_calls", ()))
     ]
     offered = {tool["function"]["name"] for tool in tools}
-    if not {call["function"]["name"] for call in calls} <= offered:
+    if calls and not {call["function"]["name"] for call in calls} & offered:
         return chat_answer("I have no such tool.")
     made = {**whole, "tool_calls": calls} if calls else whole
-    return chat_answer(finish="tool_calls" if calls else "stop", **made)
+    return chat_answer(**{"finish": "tool_calls" if calls else "stop", **made})
 
 
 def _streamed(whole: Any) -> Answer:

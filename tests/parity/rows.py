@@ -17,6 +17,8 @@ _SCHEMA = {
 }
 _HANDED = _RESULT | _SCHEMA
 _FAILED = {"state *": "a failure is a text, so nothing is tried again"}
+_LINES = {"description *": "lines are joined"}
+_STRICT = {"state *": "`'3'` for a number and an unknown argument are refused; LangChain takes both"}
 _NAME = {"end": "refused: the name is changed to get_forecast, so the scenario's is unknown"}
 
 # How an agent ends.
@@ -45,17 +47,24 @@ OPEN: dict[str, dict[str, str]] = {
     "takes": _HANDED | _VALUE,
     "takes_openai_agents": _HANDED,
     "takes_pydantic_ai": _HANDED,
-    "text_long_null": {"end": "agent_error: it indexes a list, and is given its JSON, cut at 8,000 characters"},
-    "errors": _VALUE | {"error *": "nothing is raised: neither type, nor text, nor status_code"},
-    "messages": {"message *": "texts as `result *`; the artifact is lost"},
+    "probe": _VALUE
+    | {
+        "error *": "nothing is raised: neither type, nor text, nor `status_code`",
+        "attributes *": "`return_direct` and `response_format` are lost",
+    },
     "langchain": _HANDED | _VALUE,
     "class": _HANDED | _VALUE,
     "openapi": _HANDED | _VALUE,
-    "mcp_stdio": _HANDED | _VALUE,
-    "mcp_http": _HANDED | _VALUE,
+    "mcp_stdio": _HANDED | _VALUE | _LINES,
+    "mcp_http": _HANDED | _VALUE | _LINES,
     "name_mcp": _NAME,
     "name_loop": _NAME,
     "name_graph": _NAME,
+    "lenient": _HANDED | _STRICT,
+    "lenient_graph": _RESULT | _STRICT,
+    "wrong": _HANDED,
+    "wrong_graph": _RESULT,
+    "unhandled": {"end": "answered: the error is a text, and nothing is raised"},
     "artifact_graph": _RESULT | {"state drawn": "the artifact is lost"},
     "failing_graph": _RESULT | {"state handled": "a failure that the tool words itself (`handle_tool_error`) is a success"},
     "fault_status": _HANDED | _FAILED,
@@ -112,7 +121,14 @@ OPEN: dict[str, dict[str, str]] = {
     "handed_forbidden": _SCHEMA | _CHOICE,
     "handed_named": _HANDED | _CHOICE,
     "handed_single": _HANDED | {"parallel_tool_calls": "it is not passed on"},
-    "handed_strict": _HANDED | {"tool as_langchain": "`strict` is dropped"},
+    "handed_strict": _HANDED | {"tool weather": "`strict` is dropped"},
+    "handed_tuned": _HANDED | dict.fromkeys(("top_p", "reasoning_effort", "user"), "it is not passed on"),
+    "handed_rich": {
+        "message *": "a picture and names are dropped, a system message's blocks are joined",
+        "roles": "the developer is the system",
+    },
+    "handed_declined": _SCHEMA,
+    "handed_cut_off": _SCHEMA,
     "handed_stops": _SCHEMA | {"stop": "it is not passed on"},
     "handed_formed": {"end": "agent_error: `response_format` is not passed on, nor is a call forced"},
     "handed_formed_by_call": _CHOICE | {"parallel_tool_calls": "it is not passed on"},
@@ -127,6 +143,9 @@ REMAINS: dict[tuple[str, str], str] = {
     ("handed_*", "stream"): "a turn is always asked for whole, as it is recorded; a stream gives the finished turn in pieces",
     ("handed_thought", "message assistant"): "what a provider sent with a thought goes back to it; LangChain's client drops it",
     ("handed_broken_call", "message assistant"): "arguments that are no JSON go back quoted in an object: servers load those of earlier calls",
+    ("handed_declined", "answer"): "a refusal is the text that the user is told",
+    ("handed_declined", "state ai"): "the same",
+    ("handed_declined", "last"): "the same",
     ("own_gate", "tool ask_human"): "where there is somebody to ask, an agent that takes its tools is offered to",
     ("handed_gate", "tool ask_human"): "the same",
     ("*_pause_*", "tool ask_human"): "the same",
