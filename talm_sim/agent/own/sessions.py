@@ -19,9 +19,11 @@ from langgraph.types import Command
 
 from talm_sim.agent.context import EpisodeContext
 from talm_sim.agent.own import talk as conversation
+from talm_sim.agent.own.agent_rules import AgentRules
 from talm_sim.agent.own.agents import OwnAgent, tool_nodes
-from talm_sim.agent.own.handed import TurnWatcher, put_in_place
-from talm_sim.agent.own.own_session import CURRENT, AgentLimits, AgentSession, AgentStopped
+from talm_sim.agent.own.handed_model import TurnWatcher
+from talm_sim.agent.own.handed_tools import put_in_place
+from talm_sim.agent.own.own_session import CURRENT, AgentSession, AgentStopped
 from talm_sim.agent.own.talk import NotAnAgentError, play_agent
 from talm_sim.common import processes
 from talm_sim.errors import PrerequisiteError
@@ -32,6 +34,7 @@ from talm_sim.foreign.loop import LoopGivenUp, abandon_loop_of, on_foreign_loop
 from talm_sim.foreign.threads import working_for
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.metering import current_meter
+from talm_sim.tools_env.handed_answers import INJECTED_FAULT
 from talm_sim.tools_env.perturbations import ModelRequestError
 from talm_sim.types import Termination, ToolSpec
 
@@ -48,6 +51,7 @@ _FRAME = '  File "'
 _HEAD = "Traceback (most recent call last):\n"
 _CAUSE: Final[Any] = BaseException.__dict__["__cause__"]
 _PARTS: Final[Any] = BaseExceptionGroup.__dict__["exceptions"]
+_ATTRIBUTES: Final[Any] = BaseException.__dict__["__dict__"]
 _TRACEBACK: Final[Any] = BaseException.__dict__["__traceback__"]
 
 
@@ -83,7 +87,7 @@ class Sessions:
         limits: Limits of each episode.
     """
 
-    def __init__(self, agent: OwnAgent, limits: AgentLimits) -> None:
+    def __init__(self, agent: OwnAgent, limits: AgentRules) -> None:
         self._agent = agent
         self._limits = limits
         self._under_way: dict[str, tuple[AgentSession, asyncio.Task[None]]] = {}
@@ -221,8 +225,9 @@ def _injected_in(error: BaseException) -> str:
     at: BaseException | None = error
     while at is not None and id(at) not in seen:
         seen.add(id(at))
-        if issubclass(type(at), ModelRequestError):
-            return at.fault  # type: ignore[attr-defined,no-any-return]
+        fault = at.fault if issubclass(type(at), ModelRequestError) else _ATTRIBUTES.__get__(at).get(INJECTED_FAULT)  # type: ignore[attr-defined]
+        if fault:
+            return str(fault)
         parts: tuple[BaseException, ...] = _PARTS.__get__(at) if issubclass(type(at), BaseExceptionGroup) else ()
         at = parts[0] if len(parts) == 1 else _CAUSE.__get__(at)
     return ""
