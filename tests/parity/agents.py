@@ -86,7 +86,8 @@ async def loop(messages: Sequence[AnyMessage], tools: Sequence[BaseTool]) -> Any
             talk.append(said.model_dump(include={"role", "content", "tool_calls"}, exclude_none=True))
             if not said.tool_calls:
                 return said.content
-            for call in said.tool_calls:
+            calls: Any = said.tool_calls
+            for call in calls:
                 found = await by_name[call.function.name].ainvoke(json.loads(call.function.arguments))
                 note(f"value {call.function.name}", [type(found).__name__, found])
                 talk.append({"role": "tool", "tool_call_id": call.id, "content": shelf.written(found)})

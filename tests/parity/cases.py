@@ -9,7 +9,7 @@ from typing import Any
 from tests.parity import tools as shelf
 from tests.parity.agents import CITY
 
-Turn = str | Mapping[str, Any] | list[tuple[str, Any]]
+Turn = str | dict[str, Any] | list[tuple[str, Any]]
 """What the stand-in says: a text, a message of the protocol, or calls: each a tool's name with its arguments, or with their text."""
 USER = {"role": "user", "content": "How is the weather in Madrid?"}
 
@@ -37,7 +37,7 @@ class Case:
     tools: Sequence[Any] = (shelf.weather,)
     script: Sequence[Turn] = ()
     asked: Mapping[str, Turn] = field(default_factory=dict)
-    turns: Sequence[Sequence[Mapping[str, Any]]] = ((USER,),)
+    turns: Sequence[Sequence[dict[str, Any]]] = ((USER,),)
     reply: Any = None
     options: Mapping[str, Any] = field(default_factory=dict)
     alone: Mapping[str, Any] = field(default_factory=dict)
@@ -158,7 +158,7 @@ _HANDED: dict[str, Case] = {
     "named": Case("named", script=TELLS),
     "single": Case("single", script=TELLS),
     "strict": Case("strict", script=TELLS),
-    "tuned": Case("tuned", script=TELLS),
+    "tuned": Case("tuned", script=TELLS, refused="cannot pass that on"),
     "rich": Case("rich", script=("A map.",)),
     "declined": Case("react", script=({"content": None, "refusal": "I cannot say."},)),
     "cut_off": Case("react", script=({"content": "It is", "finish": "length"},)),
