@@ -46,8 +46,8 @@ def policy(case: Case) -> Callable[[Seen], Answer]:
 
 def _said(turn: Turn, place: int, tools: Any) -> Answer:
     """An answer in words, unless it calls a tool that it was offered."""
-    whole = turn if isinstance(turn, Mapping) else {"content": turn} if isinstance(turn, str) else {"content": None, "tool_calls": turn}
-    calls = [
+    whole: Any = {"content": None, "tool_calls": turn} if isinstance(turn, list) else {"content": turn} if isinstance(turn, str) else turn
+    calls: list[dict[str, Any]] = [
         {
             "id": f"call_{place}_{number}",
             "type": "function",
@@ -56,10 +56,10 @@ def _said(turn: Turn, place: int, tools: Any) -> Answer:
         for number, (name, given) in enumerate(whole.get("tool_calls", ()))
     ]
     offered = {tool["function"]["name"] for tool in tools}
-    if not {call["function"]["name"] for call in calls} <= offered:
+    if calls and not {call["function"]["name"] for call in calls} & offered:
         return chat_answer("I have no such tool.")
     made = {**whole, "tool_calls": calls} if calls else whole
-    return chat_answer(finish="tool_calls" if calls else "stop", **made)
+    return chat_answer(**{"finish": "tool_calls" if calls else "stop", **made})
 
 
 def _streamed(whole: Any) -> Answer:
@@ -67,7 +67,10 @@ def _streamed(whole: Any) -> Answer:
     choice = whole["choices"][0]
     message = choice["message"]
     calls = [{"index": place, **call} for place, call in enumerate(message.get("tool_calls", ()))]
-    deltas = [{"role": "assistant", "content": ""}, *({"content": part} for part in re.findall(r"\S+\s*", message["content"] or ""))]
+    deltas: list[dict[str, Any]] = [
+        {"role": "assistant", "content": ""},
+        *({"content": part} for part in re.findall(r"\S+\s*", message["content"] or "")),
+    ]
     deltas += [{"tool_calls": [call]} for call in calls]
     pieces = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
     pieces.append({"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]})
