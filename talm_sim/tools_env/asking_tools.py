@@ -1,12 +1,16 @@
-"""Let a tool ask a person while a call of it runs: the call's episode sets whom, and the tool's source asks."""
+"""Let a tool ask a person: while a call of it runs, or by a call that ends with questions and is made again with the answers.
+
+The call's episode sets whom, and the tool's source asks.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from talm_sim.types import Decision, Form
 
@@ -15,6 +19,54 @@ AskPerson = Callable[[Form], Coroutine[Any, Any, Decision]]
 
 current_person: ContextVar[AskPerson | None] = ContextVar("talm_sim_current_person", default=None)
 """Whom a tool may ask during the running call; None where the episode has nobody."""
+
+_T = TypeVar("_T")
+
+
+class CallPaused(Exception):
+    """A call has ended with forms; it is made again with the answers.
+
+    Attributes:
+        forms: What is asked of the person.
+        kept: What is needed to make it again, as a checkpoint keeps it.
+    """
+
+    def __init__(self, forms: Sequence[Form], kept: dict[str, Any]) -> None:
+        super().__init__(f"it asks for {len(forms)} forms first")
+        self.forms = forms
+        self.kept = kept
+
+
+class Again(NamedTuple):
+    """What a call is made again with: what was kept of it, and the person's decisions, in the order of the forms."""
+
+    kept: dict[str, Any]
+    decisions: Sequence[Decision]
+
+
+made_again: ContextVar[Again | None] = ContextVar("talm_sim_made_again", default=None)
+"""What the running call is made again with; None for one that is made for the first time."""
+
+
+async def call_in_rounds(make: Callable[[], Awaitable[_T]], again: Again | None = None, *, pauses: bool = False) -> _T:
+    """Make a call, and make it again as often as it ends with questions to the person.
+
+    Args:
+        make: Makes it.
+        again: What it is made again with.
+        pauses: Whether `CallPaused` is raised in place of asking the person at once.
+    """
+    while True:
+        token = made_again.set(again)
+        try:
+            return await make()
+        except CallPaused as err:
+            ask = current_person.get()
+            if pauses or ask is None:
+                raise
+            again = Again(err.kept, await asyncio.gather(*map(ask, err.forms)))
+        finally:
+            made_again.reset(token)
 
 
 class PersonClock:
