@@ -118,7 +118,7 @@ class McpSource:
         except Exception as err:  # the client's own failures: a result that does not fit
             return function_error(self._hide.text(error_line(err, 300)))
         made = read_result(result, self.responses.get(tool, {}))
-        if made.status == 200 and tool not in self._said and says_more(result):
+        if made.status == 200 and result.structured_content is not None and tool not in self._said and says_more(result):
             self._said.add(tool)
             log.warning("MCP server '%s': the content of %s says more than its structured result, which is what is read", self.name, tool)
         return oversized_response(made.status) if len(made.body) > base.MOST_BYTES else replace(made, body=self._hide.body(made.body))

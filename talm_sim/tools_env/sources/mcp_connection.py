@@ -100,13 +100,7 @@ class Server:
     ) -> types.CallToolResult | types.InputRequiredResult:
         """Make a call of an episode, which changes something unless it only reads; its time limit stands still while a person is asked.
 
-        Args:
-            tool: The server's name of the tool.
-            arguments: Its arguments.
-            episode: The episode.
-            limit: Its time limit.
-            reads: Whether it only reads.
-            again: What a call that is made again has besides: `input_responses` and `request_state`.
+        One that is made `again` has `input_responses` and `request_state` besides.
 
         Raises:
             ProviderError: The server has ended, or cannot be restarted, or what the episode did there is lost.

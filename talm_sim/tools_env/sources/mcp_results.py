@@ -9,7 +9,7 @@ from typing import Any
 
 from talm_sim.common.json_values import leaves, read_json
 from talm_sim.recordings import HttpResponse
-from talm_sim.schemas import NotChecked, Schema
+from talm_sim.schemas import Schema
 from talm_sim.tools_env.routes import answer, function_error
 from talm_sim.types import JsonObject
 
@@ -22,30 +22,29 @@ def read_result(result: Any, schema: JsonObject) -> HttpResponse:
         is_said = value is None or all(str(one) in whole for _, one in leaves(value))
         return function_error("\n".join(blocks if is_said else [*blocks, json.dumps(value, ensure_ascii=False)]) or "It said nothing.")
     has_value = value is not None or ("structured_content" in result.model_fields_set and bool(schema or not blocks))
-    why = _explain_misfit(schema, value) if has_value else "the tool has an output schema, but gave no structured result"
-    if schema and why:
-        return function_error(why)
+    if schema and not has_value:
+        return function_error("the tool has an output schema, but gave no structured result")
+    if schema and (why := Schema(schema).explain(value)):
+        return function_error(f"its structured result does not fit its output schema: {why}")
     return answer(value) if has_value else _answer_of("\n".join(blocks))
 
 
 def says_more(result: Any) -> bool:
     """Return whether the content says something that the structured value, which is read in its place, does not."""
     known = {str(one) for _, one in leaves(result.structured_content)}
-    return result.structured_content is not None and any(
-        text not in known and ((value := read_json(text)) is None or any(str(one) not in known for _, one in leaves(value)))
-        for text in _blocks(result)
-    )
+    said = [(text, read_json(text)) for text in _blocks(result, whole=True)]
+    return any(text not in known and (value is None or any(str(one) not in known for _, one in leaves(value))) for text, value in said)
 
 
-def _blocks(result: Any) -> Iterator[str]:
-    """Return the content as texts: of a resource its text, of a link its name and address, of other data what it is."""
+def _blocks(result: Any, *, whole: bool = False) -> Iterator[str]:
+    """Return the content as texts: of a resource its text, of a link its name and address, of other data what it is, or the `whole` of it."""
     for part in result.content:
         inner = part.resource if part.type == "resource" else part
         data = getattr(inner, "blob", None) or getattr(inner, "data", None)
         if part.type == "resource_link":
             yield f"[link: {part.name}, {part.uri}]"
-        elif data is None:
-            yield getattr(inner, "text", "")
+        elif data is None or whole:
+            yield data or inner.text
         else:
             where = f" {inner.uri}" if part.type == "resource" else ""
             yield f"[{part.type}{where}: {inner.mime_type or 'data'}, {len(data.rstrip('=')) * 3 // 4:,} bytes]"
@@ -58,12 +57,3 @@ def _answer_of(text: str) -> HttpResponse:
         return answer(text if isinstance(value, str) or json.dumps(value) != text else value)
     made = answer(value)
     return replace(made, body=text.encode()) if made.status == 200 else answer(text)
-
-
-def _explain_misfit(schema: JsonObject, value: Any) -> str:
-    """Say why a structured result does not fit its tool's schema; empty if it does, or if that cannot be decided."""
-    try:
-        fault = Schema(schema).fault(value)
-    except NotChecked:
-        return ""
-    return f"its structured result does not fit its output schema: {fault.message[:300]}" if fault else ""

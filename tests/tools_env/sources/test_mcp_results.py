@@ -108,7 +108,7 @@ READ: dict[str, tuple[Any, ...]] = {
     "a_text_of_2026": (text("more", structuredContent="less"), '"less"'),
     "null_of_2026": ({"content": [], "structuredContent": None}, "null"),
     "fits": (text("1", structuredContent={"v": 1}), '{"v":1}', VALUE),
-    "differs": (text("1", structuredContent={"v": "x"}), "!its structured result does not fit its output schema: 'x' is not of", VALUE),
+    "differs": (text("1", structuredContent={"v": "x"}), "!its structured result does not fit its output schema: v: 'x' is not of", VALUE),
     "none": (text("1"), "!the tool has an output schema, but gave no structured result", VALUE),
     "fails": (text("No project called x.", isError=True), "!No project called x.", VALUE),
     "fails_with_its_text": (text('{"why": "x"}', isError=True, structuredContent={"why": "x"}), '!{"why": "x"}'),
