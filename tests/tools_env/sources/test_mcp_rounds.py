@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,25 @@ from talm_sim.types import Decision, Episode, GoldCall, ModelTurn, Scenario, Ter
 from tests.agent.test_holding import DONE, agent_of, resume
 from tests.tools_env.sources import rounds_mcp
 from tests.tools_env.sources.rounds_mcp import form
+from tests.tools_env.sources.test_mcp import HEAD, over_http
 
+BOOKING = f"""{HEAD}
+from typing import Annotated
+from pydantic import BaseModel
+from mcp.server.elicitation import ElicitationResult
+from mcp.server.mcpserver.resolve import Elicit, Resolve
+
+class Seat(BaseModel):
+    seat: str
+
+def which(flight: str) -> Elicit[Seat]:
+    return Elicit("Which seat on " + flight + "?", Seat)
+
+@server.tool()
+def book(flight: str, seat: Annotated[ElicitationResult[Seat], Resolve(which)]) -> dict[str, str | int]:
+    "Book a seat."
+    return {{"flight": flight, "seat": seat.data.seat if seat.action == "accept" else seat.action, "process": os.getpid()}}
+"""
 YES, NO = Decision(action="accept", content={"seat": "12A"}), Decision(action="decline")
 ONE = {"inputRequests": {"a": form("A?")}}
 
@@ -137,3 +156,33 @@ async def test_all_rounds_are_one_call_one_recorded_result_and_one_strike(own: b
     assert first.result == "{}" and [log.fired for log in first.perturbations] == [1] and "12A" in second.result
     assert [log.fired for log in second.perturbations] == [0]
     assert players.tools is not None and sum(players.tools.counts().values()) == 2
+
+
+@pytest.mark.parametrize("how", ["stdio", "HTTP"])
+async def test_one_server_of_the_official_kit_serves_all_episodes(how: str, tmp_path: Path) -> None:
+    asked, ready = set(), asyncio.Event()
+
+    async def person(form: Any) -> Decision:
+        asked.add(form.message)
+        await ready.wait()
+        return NO if form.message == "Which seat on VN3?" else Decision(action="accept", content={"seat": form.message[-2]})
+
+    async def book(number: int) -> Any:
+        with asking_person(person):
+            made = await call_in_rounds(lambda: tools.call("book", {"flight": f"VN{number}"}, f"s{number}@1"))
+        return json.loads(made[0].body)
+
+    (tmp_path / "server.py").write_text(f"{BOOKING}\nserver.run()", encoding="utf-8")
+    with over_http(tmp_path, BOOKING) if how == "HTTP" else nullcontext(f"{sys.executable} {tmp_path / 'server.py'}") as place:
+        tools = await open_tools([f"m=mcp:{place}"], person=True)
+        try:
+            calls = [asyncio.create_task(book(number)) for number in (1, 2, 3)]
+            async with asyncio.timeout(60):
+                while len(asked) < 3:
+                    await asyncio.sleep(0.01)
+            ready.set()
+            answers = await asyncio.gather(*calls)
+        finally:
+            await tools.aclose()
+    assert [(one["flight"], one["seat"]) for one in answers] == [("VN1", "1"), ("VN2", "2"), ("VN3", "decline")]
+    assert len({one["process"] for one in answers}) == 1

@@ -31,106 +31,8 @@ from talm_sim.tools_env.toolbox import open_tools
 THERE = Path(sys.prefix) / "server"
 VARYING = re.compile(r"\w{3} \w{3} \d\d \d{4} |\d{4}-\d\d-\d\d|\d\d?:\d\d:\d\d(?:\.\d+)?|\b[0-9a-f]{7,40}\b|\d+(?:\.\d+)?(?= ?m?s\b)")
 """Times and ids."""
-ANN = {"name": "Ann", "entityType": "person", "observations": ["tall"]}
-KNOWS = [{"from": "Ann", "to": "Ann", "relationType": "knows"}]
-SERVERS: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {
-    # The command, with W for a folder of its own, and the arguments of each tool, called in this order.
-    "filesystem": (
-        "node_modules/.bin/mcp-server-filesystem W",
-        {
-            "read_file": {"path": "W/a.txt"},
-            "read_text_file": {"path": "W/a.txt", "head": 1},
-            "read_media_file": {"path": "W/a.png"},
-            "read_multiple_files": {"paths": ["W/a.txt", "W/none.txt"]},
-            "write_file": {"path": "W/b.txt", "content": "one\ntwo\n"},
-            "edit_file": {"path": "W/b.txt", "edits": [{"oldText": "two", "newText": "three"}]},
-            "create_directory": {"path": "W/sub"},
-            "list_directory": {"path": "W"},
-            "list_directory_with_sizes": {"path": "W/sub"},
-            "directory_tree": {"path": "W/sub"},
-            "move_file": {"source": "W/b.txt", "destination": "W/sub/c.txt"},
-            "search_files": {"path": "W", "pattern": "**/*.txt"},
-            "get_file_info": {"path": "W/a.txt"},
-            "list_allowed_directories": {},
-        },
-    ),
-    "memory": (
-        "node_modules/.bin/mcp-server-memory",
-        {
-            "create_entities": {"entities": [ANN]},
-            "create_relations": {"relations": KNOWS},
-            "add_observations": {"observations": [{"entityName": "Ann", "contents": ["kind"]}]},
-            "read_graph": {},
-            "search_nodes": {"query": "kind"},
-            "open_nodes": {"names": ["Ann"]},
-            "delete_observations": {"deletions": [{"entityName": "Ann", "observations": ["tall"]}]},
-            "delete_relations": {"relations": KNOWS},
-            "delete_entities": {"entityNames": ["Ann"]},
-        },
-    ),
-    "everything": (
-        "node_modules/.bin/mcp-server-everything",
-        {
-            "echo": {"message": "a \u00e9 \U0001f600"},
-            "get-annotated-message": {"messageType": "error", "includeImage": True},
-            "get-env": {},
-            "get-resource-links": {"count": 2},
-            "get-resource-reference": {"resourceType": "Blob"},
-            "get-structured-content": {"location": "Chicago"},
-            "get-sum": {"a": 1, "b": 2.5},
-            "get-tiny-image": {},
-            "gzip-file-as-resource": {"name": "a.gz", "data": "data:text/plain,hello"},
-            "toggle-simulated-logging": {},
-            "toggle-subscriber-updates": {},
-            "trigger-long-running-operation": {"duration": 0.1, "steps": 1},
-            "simulate-research-query": {"topic": "snow"},
-        },
-    ),
-    "sequential-thinking": (
-        "node_modules/.bin/mcp-server-sequential-thinking",
-        {"sequentialthinking": {"thought": "So.", "nextThoughtNeeded": False, "thoughtNumber": 1, "totalThoughts": 1}},
-    ),
-    "time": (
-        "bin/mcp-server-time",
-        {
-            "get_current_time": {"timezone": "Europe/Oslo"},
-            "convert_time": {"source_timezone": "Europe/Oslo", "time": "25:00", "target_timezone": "Asia/Tokyo"},
-        },
-    ),
-    "git": (
-        "bin/mcp-server-git --repository W",
-        {name: {"repo_path": "W"} for name in ("git_status", "git_diff_unstaged", "git_diff_staged", "git_reset", "git_log")}
-        | {
-            "git_diff": {"repo_path": "W", "target": "HEAD"},
-            "git_add": {"repo_path": "W", "files": ["a.png"]},
-            "git_commit": {"repo_path": "W", "message": "A picture"},
-            "git_create_branch": {"repo_path": "W", "branch_name": "side", "base_branch": None},
-            "git_checkout": {"repo_path": "W", "branch_name": "side"},
-            "git_show": {"repo_path": "W", "revision": "HEAD~1"},
-            "git_branch": {"repo_path": "W", "branch_type": "local"},
-        },
-    ),
-    "fetch": ("bin/mcp-server-fetch --ignore-robots-txt --allow-private-ips", {"fetch": {"url": "http://127.0.0.1:PORT/a.txt"}}),
-    "sqlite": (
-        "old/bin/mcp-server-sqlite --db-path W/a.db",
-        {
-            "create_table": {"query": "CREATE TABLE t (n INTEGER, s TEXT)"},
-            "write_query": {"query": "INSERT INTO t VALUES (1, '\u00e9'), (2, NULL)"},
-            "read_query": {"query": "SELECT * FROM t"},
-            "list_tables": {},
-            "describe_table": {"table_name": "t"},
-            "append_insight": {"insight": "Two rows."},
-        },
-    ),
-    "duckdb": ("old/bin/mcp-server-duckdb --db-path W/a.duck", {"query": {"query": "SELECT 1 AS n, 'x' AS s"}}),
-    "calculator": ("old/bin/mcp-server-calculator", {"calculate": {"expression": "2 ** 0.5"}}),
-    "converter": ("old/bin/mcp-server-converter", {"convert": {"expression": "1 km to m"}}),
-    "diff": ("old/bin/mcp-server-diff-python", {"get-unified-diff": {"string_a": "a\nb\n", "string_b": "a\nc\n"}}),
-}
-
-
-FAILING = {"convert_time", "simulate-research-query"}
-"""Those that are called so that they fail."""
+ROWS = [json.loads(line) for line in Path(__file__).with_name("mcp_servers.jsonl").read_text(encoding="utf-8").splitlines()]
+"""Servers: the command, with W for a folder of its own, the arguments of each tool, called in this order, and the calls that are to fail."""
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -182,9 +84,9 @@ def without_times(text: str) -> str:
     return VARYING.sub("~", text)
 
 
-@pytest.mark.parametrize("name", SERVERS)
-async def test_each_tool_returns_what_the_official_client_gets(name: str, tmp_path: Path) -> None:
-    (program, *more), raw = shlex.split(SERVERS[name][0]), json.dumps(SERVERS[name][1])
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["name"])
+async def test_each_tool_returns_what_the_official_client_gets(row: dict[str, Any], tmp_path: Path) -> None:
+    (program, *more), raw = shlex.split(row["command"]), json.dumps(row["calls"])
     if not (THERE / program).exists():
         pytest.skip("needs what scripts/mcp.sh installs")
     folder = tmp_path / "w"
@@ -212,7 +114,7 @@ async def test_each_tool_returns_what_the_official_client_gets(name: str, tmp_pa
         if shown[1] or text.startswith('"'):
             text = json.loads(text)["detail"] if shown[1] else json.loads(text)
         failed = isinstance(expected[one], str) or expected[one].is_error
-        assert bool(shown[1]) == failed == (one in FAILING), one
+        assert bool(shown[1]) == failed == (one in row.get("failing", ())), one
         if failed or all(part.type == "text" for part in expected[one].content):
             assert without_times(text) == without_times("\n".join(texts)), one
         assert all(without_times(part) in without_times(text) for part in texts), one
