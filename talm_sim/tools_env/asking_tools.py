@@ -24,17 +24,10 @@ _T = TypeVar("_T")
 
 
 class CallPaused(Exception):
-    """A call has ended with forms; it is made again with the answers.
-
-    Attributes:
-        forms: What is asked of the person.
-        kept: What is needed to make it again, as a checkpoint keeps it.
-    """
+    """A call has ended with `forms` for the person; it is made again with their decisions and what is `kept`, also by a checkpoint."""
 
     def __init__(self, forms: Sequence[Form], kept: dict[str, Any]) -> None:
-        super().__init__(f"it asks for {len(forms)} forms first")
-        self.forms = forms
-        self.kept = kept
+        self.forms, self.kept = forms, kept
 
 
 class Again(NamedTuple):
@@ -49,13 +42,7 @@ made_again: ContextVar[Again | None] = ContextVar("talm_sim_made_again", default
 
 
 async def call_in_rounds(make: Callable[[], Awaitable[_T]], again: Again | None = None, *, pauses: bool = False) -> _T:
-    """Make a call, and make it again as often as it ends with questions to the person.
-
-    Args:
-        make: Makes it.
-        again: What it is made again with.
-        pauses: Whether `CallPaused` is raised in place of asking the person at once.
-    """
+    """Make a call as often as it ends with forms, which are put to the person at once, unless `CallPaused` is raised as it `pauses`."""
     while True:
         token = made_again.set(again)
         try:

@@ -167,14 +167,8 @@ class EpisodeTools:
     async def call(self, call: ToolCall | UnparsableCall, turn: int, again: Again | None = None, *, pauses: bool = False) -> ToolEvent:
         """Execute one call. The model's mistakes and the tools' failures come back as events with `ok` False.
 
-        Args:
-            call: The call.
-            turn: Index of its turn.
-            again: What it is made again with.
-            pauses: Whether a call that ends with questions to the person raises `CallPaused`; else they are put at once.
-
         Raises:
-            CallPaused: The tool asks something first.
+            CallPaused: The tool asks the person first, and the call `pauses`: it is to be made `again`. Else the person is asked at once.
             CassetteMissError: In replay, the call was not recorded.
             ProviderError: The live tools cannot be reached.
         """

@@ -127,22 +127,19 @@ class McpSource:
         """Make a call as often as its server asks for something first; what it asks of the person ends it until they have answered."""
         from mcp.types import InputRequiredResult
 
-        from talm_sim.tools_env.sources.mcp_connection import elicited
-
         before = made_again.get()
         number, keys, state = before.kept["source"] if before else (0, (), None)
-        responses = {key: elicited(one) for key, one in zip(keys, before.decisions, strict=True)} if before else None
-        while True:
+        said = dict(zip(keys, before.decisions, strict=True)) if before else {}
+        for made in range(number, MOST_ROUNDS + 1):
             async with asyncio.timeout(CALL_S) as limit:
-                again: dict[str, Any] = {"input_responses": responses, "request_state": state}
-                result = await server.call(self._theirs[tool], arguments, episode, limit, reads=tool in self.reading, **again)
+                again = {"said": said, "state": state}
+                result = await server.call(self._theirs[tool], arguments, episode, limit, reads=tool in self.reading, again=again)
             if not isinstance(result, InputRequiredResult):
                 return result
-            forms, number, state, responses = server.read_forms(result), number + 1, result.request_state, None
-            if number > MOST_ROUNDS:
-                raise PrerequisiteError(f"It asked for something more than {MOST_ROUNDS} times, and is not asked again.")
-            if forms:
-                raise CallPaused([*forms.values()], {"source": (number, [*forms], state)})
+            forms, state, said = server.read_forms(result), result.request_state, {}
+            if forms and made < MOST_ROUNDS:
+                raise CallPaused([*forms.values()], {"source": (made + 1, [*forms], state)})
+        raise PrerequisiteError(f"it asked for something more than {MOST_ROUNDS} times, and is not asked again")
 
     def leave(self, episode: str) -> None:
         """End the server of an episode that has ended."""

@@ -96,11 +96,11 @@ class Server:
             raise PrerequisiteError(f"the MCP server did not answer within {seconds:g} s{self._last_words()}.") from None
 
     async def call(
-        self, tool: str, arguments: Mapping[str, object], episode: str, limit: asyncio.Timeout, *, reads: bool, **again: Any
+        self, tool: str, arguments: Mapping[str, object], episode: str, limit: asyncio.Timeout, *, reads: bool, again: Mapping[str, Any]
     ) -> types.CallToolResult | types.InputRequiredResult:
         """Make a call of an episode, which changes something unless it only reads; its time limit stands still while a person is asked.
 
-        One that is made `again` has `input_responses` and `request_state` besides.
+        One that is made `again` is sent the person's decisions (`said`) and the server's `state` besides.
 
         Raises:
             ProviderError: The server has ended, or cannot be restarted, or what the episode did there is lost.
@@ -126,7 +126,9 @@ class Server:
         if not self.modern:
             self._person, self._limit = current_person.get(), limit
         try:
-            return await self._call(client, tool, dict(arguments), again)
+            said = {key: _as_result(one) for key, one in again["said"].items()} or None
+            make = partial(client.session.call_tool, tool, dict(arguments), input_responses=said, request_state=again["state"])
+            return await self._call(client, partial(make, allow_input_required=True))
         except Exception:
             if self._client is client:
                 raise
@@ -137,8 +139,7 @@ class Server:
             for asking in self._asking:  # the server did not wait for the answer
                 asking.cancel()
 
-    async def _call(self, client: Client, tool: str, arguments: dict[str, Any], again: Mapping[str, Any]) -> Any:
-        make = partial(client.session.call_tool, tool, arguments, allow_input_required=True, **again)
+    async def _call(self, client: Client, make: Callable[[], Awaitable[Any]]) -> Any:
         try:
             return await make()
         except MCPError as err:
@@ -205,7 +206,7 @@ class Server:
         """Return whether the client should read a message: no progress, logs or changes of the list; of a list it sees what it can."""
         if isinstance(message, types.JSONRPCRequest):
             if message.method in _REFUSED:
-                self._warn(_REFUSED[message.method])
+                log.warning("MCP server '%s': %s", self._request.name, _REFUSED[message.method])
             self._unasked -= 1
             return self._unasked >= 0  # the client answers it, which the server waits for
         if isinstance(message, types.JSONRPCResponse) and isinstance(items := message.result.get("tools"), list):
@@ -233,38 +234,24 @@ class Server:
             seen.add(cursor)
 
     def read_forms(self, result: types.InputRequiredResult) -> dict[str, Form]:
-        """Return what the server asks of the person before it answers a call.
+        """Return what the server asks of the person before it answers a call; see `_read_form`."""
+        nobody = "" if current_person.get() else "it asks for a form, and nobody is there (--human)"
+        return {key: self._read_form(one.params, _REFUSED.get(one.method, nobody)) for key, one in (result.input_requests or {}).items()}
 
-        Raises:
-            PrerequisiteError: It asks for something else, or there is nobody; that is logged.
-        """
-        found = {}
-        for key, asked in (result.input_requests or {}).items():
-            why = _REFUSED.get(asked.method, "") or ("" if current_person.get() else "it asks for a form, and nobody is there (--human)")
-            if why:
-                self._warn(why)
-                raise PrerequisiteError(why)
-            found[key] = self._read_form(asked.params)
-        return found
-
-    def _read_form(self, params: Any) -> Form:
+    def _read_form(self, params: Any, why: str = "") -> Form:
         """Return a form that the server asks for.
 
         Raises:
-            PrerequisiteError: It is none that can be shown; that is logged.
+            PrerequisiteError: It is refused, which is logged: there is a reason `why`, or it cannot be shown.
         """
         if isinstance(params, types.ElicitRequestURLParams):
-            host = self._hide.text(urlsplit(params.url).hostname or "")[:100]
-            self._warn(f"wanted to send the person to a web page ({host}), which is refused")
-            raise PrerequisiteError("URL mode is not supported: nobody is sent to a web page from here.")
-        if why := _explain_refusal(params.message, params.requested_schema):
-            self._warn(f"its form is refused: {why}")
-            raise PrerequisiteError(f"The form cannot be shown: {why}")
+            why = f"it wanted to send the person to a web page ({(urlsplit(params.url).hostname or '')[:100]}), which is refused"
+        why = self._hide.text(why or _explain_refusal(params.message, params.requested_schema))
+        if why:
+            log.warning("MCP server '%s': %s", self._request.name, why)
+            raise PrerequisiteError(why)
         form = {"message": params.message, "fields": params.requested_schema, "source": self._request.name}
         return Form.model_validate(self._hide.value(form))
-
-    def _warn(self, what: str) -> None:
-        log.warning("MCP server '%s': %s", self._request.name, what)
 
     async def _elicit(self, context: Any, params: Any) -> types.ElicitResult | types.ErrorData:
         """Answer what the server asks of a person: the person of the episode whose call is under way."""
@@ -275,7 +262,7 @@ class Server:
         if self._person is None or self._limit is None:
             return types.ErrorData(code=types.INVALID_REQUEST, message="There is no call under way whose person could be asked.")
         try:
-            return elicited(await self._ask(self._person(form), self._limit))
+            return _as_result(await self._ask(self._person(form), self._limit))
         except asyncio.CancelledError:
             return types.ElicitResult(action="cancel")
 
@@ -301,7 +288,7 @@ class Server:
         return f"; it said: {self._hide.text(lines[-1])[:300]}" if lines else ""
 
 
-def elicited(decision: Decision) -> types.ElicitResult:
+def _as_result(decision: Decision) -> types.ElicitResult:
     """Return a person's decision as a server reads it."""
     return types.ElicitResult(action=decision.action, content=decision.content if decision.action == "accept" else None)
 
@@ -342,8 +329,8 @@ def _declare_forms_alone(message: Any) -> bool:
 def _explain_refusal(message: str, schema: JsonObject) -> str:
     """Say why a form cannot be shown; empty where it can."""
     if len(to_json([message, schema], fallback=str)) > _MOST_DESCRIBED:
-        return f"it is longer than {_MOST_DESCRIBED:,} bytes."
+        return f"its form is longer than {_MOST_DESCRIBED:,} bytes"
     if any(isinstance(one, int) and not -(2**63) <= one < 2**63 for _, one in leaves(schema)):
-        return "it holds a whole number of more than 64 bits."  # no checkpoint keeps one
+        return "its form holds a whole number of more than 64 bits"  # no checkpoint keeps one
     odd = next((name for name, field in schema["properties"].items() if not isinstance(field, dict) or field.get("type") not in _FLAT), None)
-    return "" if odd is None else f"its field '{odd[:80]}' is not a text, a number, a boolean or a choice."
+    return "" if odd is None else f"its form's field '{odd[:80]}' is not a text, a number, a boolean or a choice"

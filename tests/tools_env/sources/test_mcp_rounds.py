@@ -107,12 +107,12 @@ async def test_each_form_is_put_and_the_call_is_sent_again_with_the_untouched_st
 URL = {"method": "elicitation/create", "params": {"mode": "url", "message": "Pay", "url": "https://user:word@pay.example/x"}}
 SAMPLING = {"method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 1}}
 REFUSED: dict[str, list[dict[str, Any]]] = {
-    "URL mode is not supported": [{"inputRequests": {"a": form("A?"), "u": URL}}],
+    "send the person to a web page (pay.example)": [{"inputRequests": {"a": form("A?"), "u": URL}}],
     "it asked for a model's answer": [{"inputRequests": {"a": SAMPLING}}],
     "it asked for folders": [{"inputRequests": {"a": {"method": "roots/list"}}}],
-    "its field 'a' is not a text": [{"inputRequests": {"a": form("A?", a={"type": "object"})}}],
+    "its form's field 'a' is not a text": [{"inputRequests": {"a": form("A?", a={"type": "object"})}}],
     "a whole number of more than 64 bits": [{"inputRequests": {"a": form("A?", a={"type": "integer", "maximum": 2**64})}}],
-    "It asked for something more than 8 times": [{}] * 9,
+    "it asked for something more than 8 times": [{}] * 9,
     "The state has expired.": [{**ONE, "requestState": "1|old"}],
     "nobody is there (--human)": [ONE],
 }
@@ -129,7 +129,7 @@ async def test_what_is_no_form_is_refused_in_a_line(why: str, tmp_path: Path, ca
         assert await ask(tools, person, *[{}] * 8) == {"state": "8|\u00e9 ", "said": None}
     assert why in answer["detail"] and len(answer["detail"]) < 200
     said = [record.message for record in caplog.records if record.levelno >= logging.WARNING and record.name.startswith("talm_sim")]
-    assert len(said) == (why[:3] not in ("It ", "The")) and "word" not in "".join(said)
+    assert len(said) == (why not in [*REFUSED][-3:-1]) and "word" not in "".join(said)
 
 
 def turn(*names: str) -> ModelTurn:
