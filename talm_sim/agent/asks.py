@@ -13,16 +13,12 @@ from pydantic import TypeAdapter
 from talm_sim.agent.ask_limits import AskLimits, reply_of_nobody
 from talm_sim.agent.decide import explain_misfit
 from talm_sim.agent.humans import DecidingResponder, HumanReply, Responder
-from talm_sim.agent.open_requests import is_elicited
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.metering import PERSON, asking_as
 from talm_sim.types import Event, HumanEvent, PersonRequest
 
-
-def resume_command(replies: Mapping[str, HumanReply]) -> Command[Any]:
-    """Return what a graph continues with: the answers by the ids of its interrupts."""
-    # By interrupt id, never a bare value: a bare one would answer whichever question comes first.
-    return Command(resume={interrupt_id: _as_json(reply) for interrupt_id, reply in replies.items()})
+ELICITED = "elicited-"
+"""Begins the id by which a form is answered, before the id of its interrupt."""
 
 
 def _as_json(reply: HumanReply) -> dict[str, Any]:
@@ -89,12 +85,14 @@ class Asks:
     def number(self, result: Mapping[str, Any]) -> tuple[PendingQuestion, ...]:
         """Return what is open in the state of a graph; new ones get the next numbers.
 
-        Forms that tools ask for while calls run are counted apart: where the tools are replayed, nobody asks for them.
+        Forms, which tools ask for, are counted apart: where the tools are replayed, nobody asks for them.
         """
         found = []
         for item in result.get("__interrupt__", ()):
-            before = sum(is_elicited(name) is is_elicited(item.id) for name in self.numbers)
-            found.append(_put(item.id, self.numbers.setdefault(item.id, before + 1), item.value))
+            form = isinstance(item.value, dict) and item.value.get("kind") == "form"
+            name = f"{ELICITED}{item.id}" if form else item.id
+            before = sum(one.startswith(ELICITED) is form for one in self.numbers)
+            found.append(_put(name, self.numbers.setdefault(name, before + 1), item.value))
         return tuple(found)
 
     def cut_off(self, pending: Sequence[PendingQuestion], events: Sequence[Event]) -> tuple[PendingQuestion, ...]:
@@ -115,7 +113,8 @@ class Asks:
         unasked = {name: replace(reply, asked_at=now, answered_at=now) for name in self.cut if (reply := reply_of_nobody("limit"))}
         self.cut = []
         told = {name: reply for name, reply in {**replies, **unasked}.items() if name in self.numbers}
-        return resume_command({name: told[name] for name in sorted(told, key=self.numbers.__getitem__)})
+        # By interrupt id, never a bare value: a bare one would answer whichever question comes first.
+        return Command(resume={name.removeprefix(ELICITED): _as_json(told[name]) for name in sorted(told, key=self.numbers.__getitem__)})
 
 
 def _put(interrupt_id: str, ask: int, value: Any) -> PendingQuestion:

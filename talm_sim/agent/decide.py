@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from talm_sim.common.json_values import same_value
 from talm_sim.errors import format_names
-from talm_sim.schemas import NotChecked, Schema
+from talm_sim.schemas import Schema
 from talm_sim.types import Action, Approval, Decision, Form, GoldCall, PersonRequest, Scenario
 
 NOT_ASKED_FOR = "That is not what I asked for."
@@ -69,7 +69,7 @@ def _explain_edit_misfit(asked: Approval, decision: Decision) -> str:
     renamed = decision.name not in ("", asked.name)
     if renamed and asked.same_tool:
         return f"the call must remain one of {asked.name}"
-    return "" if renamed or not asked.parameters else _fault(asked.whole or asked.parameters, decision.arguments)
+    return "" if renamed or not asked.parameters else Schema(asked.whole or asked.parameters).explain(decision.arguments)
 
 
 def _explain_form_misfit(form: Form, decision: Decision) -> str:
@@ -81,19 +81,7 @@ def _explain_form_misfit(form: Form, decision: Decision) -> str:
     unknown = [name for name in content if name not in _properties(form)]
     if unknown:
         return f"the form has no field '{unknown[0]}'"
-    return _fault(form.fields, content)
-
-
-def _fault(schema: Mapping[str, Any], value: Any) -> str:
-    """Say what of a value does not fit a schema; what cannot be checked passes, as it is not known to be wrong."""
-    try:
-        fault = Schema(schema).fault(value)
-    except NotChecked:
-        return ""
-    if fault is None:
-        return ""
-    where = ".".join(str(part) for part in fault.absolute_path)
-    return f"{where}: {fault.message}" if where else fault.message
+    return Schema(form.fields).explain(content)
 
 
 # --- calls ----------------------------------------------------------------------------------------------------------------------------

@@ -12,13 +12,13 @@ from typing import Any
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from talm_sim.agent.ask_limits import AskLimits
-from talm_sim.agent.asks import Asks, PendingQuestion, answer_at_once
+from talm_sim.agent.asks import ELICITED, Asks, PendingQuestion, answer_at_once
 from talm_sim.agent.context import EpisodeContext, failure_state
 from talm_sim.agent.exposure import Prompts, settle_exposure
 from talm_sim.agent.faulty_model import ModelFaults
 from talm_sim.agent.holding import HoldingGraph
 from talm_sim.agent.humans import FollowingResponder, HumanReply, Responder
-from talm_sim.agent.open_requests import OpenRequests, is_elicited
+from talm_sim.agent.open_requests import OpenRequests
 from talm_sim.common.digests import derive_seed
 from talm_sim.config import Traffic
 from talm_sim.errors import CassetteMissError, PrerequisiteError, ProviderError
@@ -128,8 +128,8 @@ class Waiting:
 
     def withdrawn(self) -> list[str]:
         """Return the ids of the forms that a tool has stopped waiting for."""
-        asked = [one.interrupt_id for one in self.questions if is_elicited(one.interrupt_id)]
-        return [] if self.forms is None else [name for name in asked if name not in self.forms.ids()]
+        asked = [one.interrupt_id for one in self.questions if one.interrupt_id.startswith(ELICITED)]
+        return [] if self.forms is None else [name for name in asked if name.removeprefix(ELICITED) not in self.forms.ids()]
 
 
 async def run_episode(

@@ -7,13 +7,13 @@
 turns, and run their calls, until the episode ends, the model answers, or a person comes in: a step of the graph costs as much as a request
 from a recording, and its checkpoint is needed only where an episode may pause.
 
-A call that a person approves first is sent to `approval`; once all of its turn are decided, those that may run are run.
+A call that a person approves first is sent to `approval`; once all of its turn are decided, those that may run are run. A call that ended with
+questions of its tool's is made again once `form` has the answers to them.
 
 Where the tool `Finish` is offered, its call is the answer. A turn without a call then is a question to the person, if it asks one in words and
 there is a person, or is answered by a reminder; and the text of the last turn that a limit allows is the answer.
 
-Every node is async: a sync one costs a thread hop. Nodes say where to go (`Command`): conditional edges cost nearly half of the speed. The
-human stands in a node that holds nothing but `interrupt`, because a node runs again from its start on resume.
+Every node is async: a sync one costs a thread hop. Nodes say where to go (`Command`): conditional edges cost nearly half of the speed.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
-from langgraph.types import Command, Send, interrupt
+from langgraph.types import Command, Send
 
-from talm_sim.agent.approvals import approved_call, settle_approval
 from talm_sim.agent.context import FORESEEN, EpisodeContext, failure_state
 from talm_sim.agent.finishing import close_calls, limit_reached, refuse_finish
 from talm_sim.agent.open_requests import person_of_call
 from talm_sim.agent.prompts import Prompts
 from talm_sim.agent.user_turns import new_words, user_turn
+from talm_sim.agent.waiting_calls import PausedCall, SentCall, ask_question, ask_request, waiting_calls
 from talm_sim.common.digests import derive_seed
 from talm_sim.common.json_values import leaves
 from talm_sim.language.asking import asking_sentences
@@ -46,10 +46,9 @@ from talm_sim.models.endings import read_text_calls
 from talm_sim.models.wire_messages import STATE
 from talm_sim.models.yes_no import YES_NO_IDK, read_yes_no
 from talm_sim.scenarios.dialogue import as_dicts, request_text
-from talm_sim.tools_env.asking_tools import asking_person
+from talm_sim.tools_env.asking_tools import Again, CallPaused, asking_person
 from talm_sim.types import (
     FINISH,
-    Approval,
     AwarenessAnswer,
     AwarenessKind,
     AwarenessValue,
@@ -80,6 +79,7 @@ class State(TypedDict, total=False):
     model_turns: Annotated[list[ModelTurn], operator.add]
     events: Annotated[list[Event], operator.add]
     answer: str
+    paused: Annotated[list[PausedCall], operator.add]
     termination: Annotated[Termination | None, _keep_first]
     error: Annotated[str | None, _keep_first]
     injected: str
@@ -97,17 +97,6 @@ def _merge(state: Any, update: Any) -> State:
     for name in state.keys() & update.keys() & _REDUCERS.keys():
         merged[name] = _REDUCERS[name](state[name], update[name])
     return cast("State", merged)
-
-
-class _Call(TypedDict, total=False):
-    """What a tool or human node is sent."""
-
-    call: ToolCall | UnparsableCall
-    turn: int
-    in_words: bool
-    """Whether the call stands for a question that was asked in words."""
-    request: Approval
-    """What a person is asked about the call before it runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,9 +198,9 @@ class _Nodes:
         return Command(update=update, goto=END)
 
     async def _take_turn(self, state: State, context: EpisodeContext) -> tuple[State, _Next]:
-        """Generate one turn: calls, or an answer; return it, and what comes next. Calls that were approved come before it."""
-        if context.tools is not None and context.tools.guarded and (approved := _approved_calls(state)):
-            return {}, approved
+        """Generate one turn: calls, or an answer; return it, and what comes next. Calls that were approved, or paused, come before it."""
+        if context.tools is not None and (context.tools.guarded or context.forms is not None) and (waiting := waiting_calls(state)):
+            return {}, waiting
         try:
             update: Any = await self._generate(state, context)
         except FORESEEN as err:
@@ -249,7 +238,7 @@ class _Nodes:
         asked = asking_sentences(turn.text) if context.human and replies < self._rules.rounds else ()
         if asked:
             question = ToolCall(id=f"words-{replies + 1}", name=ASK_HUMAN, arguments={"question": "\n".join(asked)})
-            return update, [Send("human", _Call(call=question, turn=number, in_words=True))]
+            return update, [Send("human", SentCall(call=question, turn=number, in_words=True))]
         reminder = HumanMessage(self._rules.prompts.reminder)
         reminded = turn.model_copy(update={"reminded": True})
         return {**update, "model_turns": [reminded], "messages": [*update["messages"], reminder]}, "think"
@@ -278,23 +267,14 @@ def _is_text(turn: ModelTurn) -> bool:
 
 def _calls(turn: ModelTurn, number: int, context: EpisodeContext) -> list[Send]:
     """Return one task for each call, the human's apart from the tools'."""
-    sends = [Send("tool", _Call(call=call, turn=number)) for call in turn.unparsable_calls]
+    sends = [Send("tool", SentCall(call=call, turn=number)) for call in turn.unparsable_calls]
     for call in turn.tool_calls:
         request = None if context.tools is None or context.question_in(call) else context.tools.approval_of(call)
         if request is not None:
-            sends.append(Send("approval", _Call(call=call, turn=number, request=request)))
+            sends.append(Send("approval", SentCall(call=call, turn=number, request=request)))
         else:
-            sends.append(Send("human" if context.question_in(call) else "tool", _Call(call=call, turn=number)))
+            sends.append(Send("human" if context.question_in(call) else "tool", SentCall(call=call, turn=number)))
     return sends
-
-
-def _approved_calls(state: State) -> list[Send]:
-    """Return one task for each call of the last turn that a person has just approved."""
-    last = len(state.get("model_turns", ())) - 1
-    events = [event for event in state.get("events", ()) if event.turn == last]
-    made = {event.call_id for event in events if isinstance(event, ToolEvent)}
-    calls = [call for event in events if isinstance(event, HumanEvent) and event.by == "policy" and (call := approved_call(event))]
-    return [Send("tool", _Call(call=call, turn=last)) for call in calls if call.id not in made]
 
 
 def _runs_here(then: _Next, context: EpisodeContext) -> bool:
@@ -314,59 +294,41 @@ async def _run_calls(calls: _Next, runtime: Runtime[EpisodeContext]) -> list[Sta
         raise
 
 
-async def _tool(state: _Call, runtime: Runtime[EpisodeContext]) -> State:
-    tools, forms = runtime.context.tools, runtime.context.forms
+async def _tool(state: SentCall, runtime: Runtime[EpisodeContext]) -> State:
+    tools, forms, again = runtime.context.tools, runtime.context.forms, state.get("again")
     assert tools is not None
     if state["call"].name == FINISH and runtime.context.finishes:
         return _told(refuse_finish(state["call"], state["turn"]))
-    asked: list[HumanEvent] = []
+    asked: list[Event] = []
     person = None if forms is None else person_of_call(forms, state["call"].id, state["turn"], asked.append)
     try:
         with asking_person(person):
-            event = await tools.call(state["call"], state["turn"])
+            event = await tools.call(state["call"], state["turn"], Again(*again) if again else None, pauses=True)
+    except CallPaused as err:
+        return {"events": asked, "paused": [PausedCall(call=state["call"], turn=state["turn"], forms=[*err.forms], kept=err.kept)]}
     except FORESEEN as err:
         return _merge(failure_state(err), {"events": asked})
     return _told(event, asked)
 
 
-def _told(event: ToolEvent, asked: Sequence[HumanEvent] = ()) -> State:
+def _told(event: ToolEvent, asked: Sequence[Event] = ()) -> State:
     return {"events": [*asked, event], "messages": [ToolMessage(event.result, tool_call_id=event.call_id, name=event.name)]}
-
-
-async def _human(state: _Call) -> State:
-    call = state["call"]
-    assert isinstance(call, ToolCall)
-    question = str(call.arguments["question"])
-    reply: dict[str, Any] = interrupt(question)
-    in_words = state.get("in_words", False)
-    event = HumanEvent(turn=state["turn"], call_id=call.id, question=question, by="words" if in_words else "tool", **reply)
-    answer = HumanMessage(event.answer) if in_words else ToolMessage(event.answer, tool_call_id=event.call_id, name=call.name)
-    return {"events": [event], "messages": [answer]}
-
-
-async def _approval(state: _Call) -> State:
-    call, request = state["call"], state["request"]
-    reply: dict[str, Any] = interrupt(request.model_dump(mode="json"))
-    event = settle_approval(HumanEvent(turn=state["turn"], call_id=call.id, question=request.text, by="policy", request=request, **reply))
-    if approved_call(event) is not None:
-        return {"events": [event]}
-    return {"events": [event], "messages": [ToolMessage(event.answer, tool_call_id=event.call_id, name=call.name)]}
 
 
 def talm_graph(rules: TalmRules, checkpointer: BaseCheckpointSaver[Any] | None = None) -> CompiledStateGraph[State, EpisodeContext, Any, Any]:
     """Compile the graph of a run; with a `checkpointer` it can pause for a human."""
     nodes = _Nodes(rules)
     graph = StateGraph(State, EpisodeContext)
-    after = ("tool", "human", "approval", "assess", END)
+    after = ("tool", "human", "approval", "form", "assess", END)
     graph.add_node("assess", nodes.assess, destinations=after)
     graph.add_node("think", nodes.think, destinations=after)
     graph.add_node("tool", _tool)
-    graph.add_node("human", _human)
-    graph.add_node("approval", _approval)
+    graph.add_node("human", ask_question)
+    graph.add_node("approval", ask_request)
+    graph.add_node("form", ask_request)
     graph.add_edge(START, "assess")
-    graph.add_edge("tool", "think")
-    graph.add_edge("human", "think")
-    graph.add_edge("approval", "think")
+    for name in ("tool", "human", "approval", "form"):
+        graph.add_edge(name, "think")
     return graph.compile(checkpointer=checkpointer)
 
 

@@ -14,9 +14,6 @@ from talm_sim.common.digests import digest
 from talm_sim.tools_env.asking_tools import AskPerson
 from talm_sim.types import Decision, Form, HumanEvent, PersonRequest
 
-_ELICITED = "elicited-"
-"""Begins the id of a form that a tool asks to be filled in while a call of it runs."""
-
 
 class _Open(NamedTuple):
     value: str | dict[str, Any]
@@ -37,8 +34,7 @@ class OpenRequests:
         self.number = first - 1
         """Number of the last one that was put."""
         self.notify = notify
-        self._prefix = _ELICITED if elicited else ""
-        self._name = name
+        self._name = [name, "elicited"] if elicited else [name]
         self._open: dict[str, _Open] = {}
 
     def __len__(self) -> int:
@@ -51,7 +47,7 @@ class OpenRequests:
     async def put(self, asked: str | PersonRequest) -> Mapping[str, Any]:
         """Put a question or a request to the person; return the fields of a `HumanEvent` that the answer gives."""
         self.number += 1
-        name = self._prefix + digest([self._name, self._prefix, self.number] if self._prefix else [self._name, self.number])[:32]
+        name = digest([*self._name, self.number])[:32]
         value = asked if isinstance(asked, str) else asked.model_dump(mode="json")
         answered: asyncio.Future[Mapping[str, Any]] = asyncio.get_running_loop().create_future()
         self._open[name] = _Open(value, answered)
@@ -71,11 +67,6 @@ class OpenRequests:
     def interrupts(self) -> list[Interrupt]:
         """Return those that are open as the interrupts of a graph."""
         return [Interrupt(value, id=name) for name, (value, _) in self._open.items()]
-
-
-def is_elicited(interrupt_id: str) -> bool:
-    """Return whether an id is that of a form that a tool asks for during a call."""
-    return interrupt_id.startswith(_ELICITED)
 
 
 def person_of_call(forms: OpenRequests, call_id: str, turn: int, keep: Callable[[HumanEvent], None]) -> AskPerson:

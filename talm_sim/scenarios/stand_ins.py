@@ -8,7 +8,7 @@ from typing import Any
 
 from talm_sim.language.about_missing import question_is_about, replaceable_tools
 from talm_sim.scenarios.jsonl import parse
-from talm_sim.schemas import NotChecked, Schema
+from talm_sim.schemas import Schema
 from talm_sim.schemas.inline import shape_of
 from talm_sim.types import FrozenModel, JsonObject, Missing, MissingKind, Scenario, ToolSpec
 
@@ -51,14 +51,8 @@ class StandIn:
             value = parse(answer)
         except ValueError as err:
             return f"not JSON ({err})"
-        try:
-            fault = Schema(self.response).fault(value) if self.response else None
-        except NotChecked:
-            return ""
-        if fault is None:
-            return ""
-        where = ".".join(map(str, fault.absolute_path))
-        return f"not an answer of {self.tool}: {f'{where}: ' if where else ''}{fault.message[:_LONGEST_FAULT]}".rstrip(".")
+        fault = Schema(self.response).explain(value, _LONGEST_FAULT) if self.response else ""
+        return fault and f"not an answer of {self.tool}: {fault}"
 
 
 def is_structured(answer: str) -> bool:

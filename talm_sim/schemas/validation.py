@@ -79,6 +79,15 @@ class Schema:
         best: ValidationError | None = best_match(faults)
         return best
 
+    def explain(self, value: Any, most: int = 300) -> str:
+        """Say where a value does not fit and why, in at most so many characters; empty if it fits, or if that cannot be said."""
+        try:
+            fault = self.fault(value)
+        except NotChecked:
+            fault = None
+        where = ".".join(map(str, fault.absolute_path)) if fault else ""
+        return f"{f'{where}: ' if where else ''}{fault.message[:most]}".rstrip(".") if fault else ""
+
     def fits(self, value: Any) -> bool | None:
         """Return whether a value fits; None if that cannot be said."""
         try:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.schemas import NotChecked, Schema
+from talm_sim.schemas import Schema
 from talm_sim.types import Approval, Form, JsonObject, PersonRequest
 
 _LONGEST_FAULT = 300
@@ -50,8 +50,7 @@ class FormField:
             PrerequisiteError: It stands for none, or for one that the field does not take.
         """
         value = self._value_of(text)
-        fault = _fault(self.schema, value)
-        if fault:
+        if fault := Schema(self.schema).explain(value, _LONGEST_FAULT):
             raise PrerequisiteError(f"{self.name}: {fault}.")
         return value
 
@@ -88,18 +87,6 @@ class FormField:
 def actions_of(request: PersonRequest) -> tuple[str, ...]:
     """Return the decisions that a request allows."""
     return request.allowed if isinstance(request, Approval) else _FORM_ACTIONS
-
-
-def _fault(schema: JsonObject, value: Any) -> str:
-    """Return what of a value does not fit; empty if all does, or if that cannot be decided."""
-    try:
-        fault = Schema(schema).fault(value)
-    except NotChecked:
-        return ""
-    if fault is None:
-        return ""
-    where = ".".join(map(str, fault.absolute_path))
-    return f"{f'{where}: ' if where else ''}{fault.message[:_LONGEST_FAULT]}".rstrip(".")
 
 
 def form_fields(form: Form) -> Iterator[FormField]:

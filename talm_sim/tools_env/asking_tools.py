@@ -1,12 +1,16 @@
-"""Let a tool ask a person while a call of it runs: the call's episode sets whom, and the tool's source asks."""
+"""Let a tool ask a person: while a call of it runs, or by a call that ends with questions and is made again with the answers.
+
+The call's episode sets whom, and the tool's source asks.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from talm_sim.types import Decision, Form
 
@@ -15,6 +19,41 @@ AskPerson = Callable[[Form], Coroutine[Any, Any, Decision]]
 
 current_person: ContextVar[AskPerson | None] = ContextVar("talm_sim_current_person", default=None)
 """Whom a tool may ask during the running call; None where the episode has nobody."""
+
+_T = TypeVar("_T")
+
+
+class CallPaused(Exception):
+    """A call has ended with `forms` for the person; it is made again with their decisions and what is `kept`, also by a checkpoint."""
+
+    def __init__(self, forms: Sequence[Form], kept: dict[str, Any]) -> None:
+        self.forms, self.kept = forms, kept
+
+
+class Again(NamedTuple):
+    """What a call is made again with: what was kept of it, and the person's decisions, in the order of the forms."""
+
+    kept: dict[str, Any]
+    decisions: Sequence[Decision]
+
+
+made_again: ContextVar[Again | None] = ContextVar("talm_sim_made_again", default=None)
+"""What the running call is made again with; None for one that is made for the first time."""
+
+
+async def call_in_rounds(make: Callable[[], Awaitable[_T]], again: Again | None = None, *, pauses: bool = False) -> _T:
+    """Make a call as often as it ends with forms, which are put to the person at once, unless `CallPaused` is raised as it `pauses`."""
+    while True:
+        token = made_again.set(again)
+        try:
+            return await make()
+        except CallPaused as err:
+            ask = current_person.get()
+            if pauses or ask is None:
+                raise
+            again = Again(err.kept, await asyncio.gather(*map(ask, err.forms)))
+        finally:
+            made_again.reset(token)
 
 
 class PersonClock:

@@ -12,7 +12,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from talm_sim.common.digests import canonical_json
@@ -21,7 +21,7 @@ from talm_sim.config import RESULT_LIMIT
 from talm_sim.errors import PrerequisiteError, ToolError
 from talm_sim.recordings import Player
 from talm_sim.schemas import NotChecked, Schema
-from talm_sim.tools_env.asking_tools import PersonClock
+from talm_sim.tools_env.asking_tools import Again, CallPaused, PersonClock, call_in_rounds
 from talm_sim.tools_env.clock import Clock, RealClock
 from talm_sim.tools_env.handed_answers import PlayedCall
 from talm_sim.tools_env.perturbations import Call, Outcome, Perturbation, ReadAnswer, narrow_tools, open_perturbations
@@ -165,18 +165,19 @@ class EpisodeTools:
         """Seconds of pretended waiting so far: calls of one turn wait together, turns one after the other."""
         return sum(self._slept.values())
 
-    async def call(self, call: ToolCall | UnparsableCall, turn: int) -> ToolEvent:
+    async def call(self, call: ToolCall | UnparsableCall, turn: int, again: Again | None = None, *, pauses: bool = False) -> ToolEvent:
         """Make a call as `play` does, and return what is kept of it."""
-        return (await self.play(call, turn)).event
+        return (await self.play(call, turn, again, pauses=pauses)).event
 
-    async def play(self, call: ToolCall | UnparsableCall, turn: int) -> PlayedCall:
+    async def play(self, call: ToolCall | UnparsableCall, turn: int, again: Again | None = None, *, pauses: bool = False) -> PlayedCall:
         """Execute one call. The model's mistakes and the tools' failures come back as events with `ok` False.
 
         Raises:
+            CallPaused: The tool asks the person first, and the call `pauses`: it is to be made `again`. Else the person is asked at once.
             CassetteMissError: In replay, the call was not recorded.
             ProviderError: The live tools cannot be reached.
         """
-        started, slept, person = time.perf_counter(), 0.0, PersonClock()
+        started, slept, person = time.perf_counter() - (again.kept["seconds"] if again else 0.0), 0.0, PersonClock()
         arguments: Mapping[str, Any] = call.arguments if isinstance(call, ToolCall) else {}
         origin, name, states = Origin.PERTURBED, call.name, ("", "")
         logs: tuple[PerturbationLog, ...] = ()
@@ -185,11 +186,16 @@ class EpisodeTools:
             spec, arguments = self._check(call)
             name = spec.name
             writes = not self._environment.tools.only_reads(name)
-            numbered = self._make_call(spec, arguments, call)
-            with person.watch():
-                outcome, origin, logs, states = await self._send(numbered)
-            slept = numbered.clock.slept
-            self._slept[turn] = max(slept, self._slept.get(turn, 0.0))
+            numbered = self._make_call(spec, arguments, call, again)
+            try:
+                with person.watch():
+                    outcome, origin, logs, states = await self._send(numbered, again, pauses=pauses)
+            except CallPaused as err:
+                err.kept["seconds"] = time.perf_counter() - started - person.seconds + numbered.clock.slept
+                raise
+            finally:
+                slept = numbered.clock.slept
+                self._slept[turn] = max(slept, self._slept.get(turn, 0.0))
             result = read_answer(outcome, self._environment.result_limit)
             if self.perturbations:
                 self._earlier.append(ReadAnswer(name, outcome.value, arguments))
@@ -260,26 +266,28 @@ class EpisodeTools:
         """Return the name that a tool has in its source, where a perturbation gave it the other one that the agent sees."""
         return self._translate(name, {})[0]
 
-    def _make_call(self, spec: ToolSpec, arguments: Mapping[str, Any], written: ToolCall | UnparsableCall) -> Call:
+    def _make_call(self, spec: ToolSpec, arguments: Mapping[str, Any], written: ToolCall | UnparsableCall, again: Again | None) -> Call:
         """Give a call its number, and give the perturbations what they may need to damage it."""
         environment, clock, name = self._environment, self._environment.clock(), spec.name
-        self._calls += 1
-        self._made.update((name, same := f"{name} {canonical_json(arguments)}"))
+        if again is None:
+            self._calls += 1
+            self._made.update((name, same := f"{name} {canonical_json(arguments)}"))
+        number, of_tool, made = again.kept["numbers"] if again else (self._calls, self._made[name], self._made[same])
         changed = isinstance(written, ToolCall) and written.arguments != arguments
 
         async def send(others: Mapping[str, Any]) -> Outcome:
-            response, _ = await self._session.call(name, others, self._player)
+            response, _ = await call_in_rounds(lambda: self._session.call(name, others, self._player))
             return Outcome.of(response)
 
         return Call(
             spec,
             arguments,
-            self._calls,
+            number,
             environment.specs,
             clock,
             self._episode,
-            of_tool=self._made[name],
-            repeated=self._made[same] - 1,
+            of_tool=of_tool,
+            repeated=made - 1,
             written=written.arguments if changed and isinstance(written, ToolCall) else None,
             response=environment.tools.response_schema(name),
             others=environment.others.get(name, ()),
@@ -287,19 +295,25 @@ class EpisodeTools:
             send=send,
         )
 
-    async def _send(self, call: Call) -> tuple[Outcome, Origin, tuple[PerturbationLog, ...], tuple[str, str]]:
+    async def _send(
+        self, call: Call, again: Again | None, *, pauses: bool
+    ) -> tuple[Outcome, Origin, tuple[PerturbationLog, ...], tuple[str, str]]:
         """Send a checked call through the perturbations and the wire.
 
         Returns:
             The outcome, where it came from, what each perturbation that watched it did, and the state before and after it, if it is known.
         """
         environment = self._environment
-        strikes = Strikes(call, self.perturbations, environment.result_limit, reads=environment.may_repeat(call.spec.name))
-        answer = await strikes.answer()
-        if answer is not None:
+        reads = environment.may_repeat(call.spec.name)
+        strikes = Strikes(call, self.perturbations, environment.result_limit, reads=reads, logs=again.kept["logs"] if again else ())
+        if again is None and (answer := await strikes.answer()) is not None:
             return answer, Origin.PERTURBED, strikes.logs(), ("", "")
         try:
-            response, origin = await self._session.call(call.spec.name, call.arguments, self._player)
+            make = partial(self._session.call, call.spec.name, call.arguments, self._player)
+            response, origin = await call_in_rounds(make, again, pauses=pauses)
+        except CallPaused as err:
+            numbers = (call.number, call.of_tool, call.repeated + 1)
+            raise CallPaused(err.forms, err.kept | {"numbers": numbers, "logs": strikes.logs()}) from None
         except TimeoutError:
             return Outcome(None, error="timeout"), Origin.LIVE, strikes.logs(), ("", "")
         if fault_of(response) == NOT_EXECUTABLE:  # nothing came back that could be damaged

@@ -20,14 +20,17 @@ class Strikes:
         perturbations: All of the episode, in order.
         result_limit: Characters of a result that the model reads.
         reads: Whether the tool is known to change nothing, or the user lets faults repeat calls that may.
+        logs: What `logs` returned, where the call is made again.
     """
 
-    def __init__(self, call: Call, perturbations: Sequence[Perturbation], result_limit: int, *, reads: bool) -> None:
+    def __init__(
+        self, call: Call, perturbations: Sequence[Perturbation], result_limit: int, *, reads: bool, logs: Sequence[PerturbationLog] = ()
+    ) -> None:
         self._call = call
         self._limit = result_limit
         self._watching = {one: place for place, one in enumerate(perturbations) if one.watches_calls}
         self._reads = reads
-        self._logs: dict[Perturbation, PerturbationLog] = {}
+        self._logs = {perturbations[log.place]: log for log in logs}
 
     async def answer(self) -> Outcome | None:
         """Let the perturbations that may answer in the tool's place do so; return the answer, or None if the tool is to be called.

@@ -18,6 +18,7 @@ from talm_sim.errors import PrerequisiteError, ProviderError, format_names, sugg
 from talm_sim.models.base import ASK_HUMAN
 from talm_sim.recordings import HttpRequest, HttpResponse, Player
 from talm_sim.schemas import unchecked_patterns
+from talm_sim.tools_env.asking_tools import made_again
 from talm_sim.tools_env.routes import build_request
 from talm_sim.tools_env.sources.base import EpisodeCalls, NotTaken, StatefulSource, ToolSource
 from talm_sim.tools_env.sources.registry import BUILT_IN, open_source
@@ -183,7 +184,7 @@ class Tools:
             finally:
                 await session.aclose()
         request = self.request_of(tool, arguments)
-        if player is not None:
+        if player is not None and made_again.get() is None:
             recorded = player.lookup(request)
             if recorded is not None:
                 return recorded, Origin.RECORDED

@@ -110,12 +110,12 @@ def agent_of(
     )
 
 
-async def resume(agent: Agent, waiting: Waiting, *decisions: Decision | str) -> Episode | Waiting:
+async def resume(agent: Agent, waiting: Waiting, *decisions: Decision | str, scenario: Scenario = SCENARIO, **more: Any) -> Episode | Waiting:
     replies = {
         one.interrupt_id: HumanReply(said, "queue") if isinstance(said, str) else HumanReply(said.text, "queue", decision=said)
         for one, said in zip(waiting.questions, decisions, strict=True)
     }
-    return await run_episode(agent, SCENARIO, resume=replies, state=json.loads(json.dumps(waiting.state)))
+    return await run_episode(agent, scenario, resume=replies, state=json.loads(json.dumps(waiting.state)), **more)
 
 
 OWN = pytest.mark.parametrize("own", [False, True], ids=["ours", "own"])

@@ -1,6 +1,6 @@
 """A run whose tool asks the person while a call of it runs, in a process that can be killed: `python asking_work.py FOLDER begin|resume`.
 
-With a file `patience` in the folder the tool waits for so many seconds.
+With a file `patience` in the folder the tool waits for so many seconds; a file `tools` there names other tools.
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ async def open_airline(request: SourceRequest) -> Airline:
 
 
 async def main(command: str) -> None:
-    options: dict[str, Any] = {"wait": True, "run_dir": FOLDER / "runs", "tools_from": ("airline:here",)}
+    named = FOLDER / "tools"
+    tools = named.read_text(encoding="utf-8") if named.exists() else "airline:here"
+    options: dict[str, Any] = {"wait": True, "run_dir": FOLDER / "runs", "tools_from": (tools,)}
     print(os.getpid(), flush=True)
     if command == "begin":
         more: dict[str, Any] = {"model": "sim/oracle", "human": "terminal", "scenarios": FOLDER / "flights.jsonl", "run_id": RUN}

@@ -287,14 +287,17 @@ class AgentSession:
 
     def _person_of(self, forms: OpenRequests, call_id: str, turn: int) -> AskPerson:
         """Return how a tool asks the person while a call of it runs; meanwhile the call keeps nothing busy."""
-        ask = person_of_call(forms, call_id, turn, self.events.append)
+        ask, waiting = person_of_call(forms, call_id, turn, self.events.append), 0
 
         async def ask_idle(form: Form) -> Decision:
-            self._busy -= 1
+            nonlocal waiting
+            self._busy -= not waiting  # several forms of one call are one that waits
+            waiting += 1
             try:
                 return await ask(clean_request(form, self.hide))
             finally:
-                self._busy += 1
+                waiting -= 1
+                self._busy += not waiting
 
         return ask_idle
 

@@ -6,9 +6,10 @@ The server lives as long as the source. A program is given the few variables it 
 from __future__ import annotations
 
 import asyncio
-import json
+import logging
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,19 +19,26 @@ from talm_sim.common.credentials import Hider, checked_credential, credentials_i
 from talm_sim.errors import PrerequisiteError, ProviderError, pip_install
 from talm_sim.foreign.error_text import error_line, escape_control
 from talm_sim.recordings import HttpResponse
-from talm_sim.schemas import NotChecked, Schema
-from talm_sim.tools_env.routes import TOO_LARGE, answer, failure, oversized_response, posted
+from talm_sim.tools_env.asking_tools import CallPaused, made_again
+from talm_sim.tools_env.routes import TOO_LARGE, function_error, oversized_response, posted
 from talm_sim.tools_env.sources import base
 from talm_sim.tools_env.sources.base import NotTaken, SourceOptions, SourceRequest, tool_name, tool_spec
+from talm_sim.tools_env.sources.mcp_results import read_result, says_more
 from talm_sim.tools_env.sources.registry import SourceKind
 from talm_sim.tools_env.sources.tool_schemas import read_schema
 from talm_sim.types import JsonObject, ToolSpec
 
 if TYPE_CHECKING:
+    from mcp.types import CallToolResult
+
     from talm_sim.tools_env.sources.mcp_connection import Server
 
 START_S = 30.0
 CALL_S = 30.0
+MOST_ROUNDS = 8
+"""How often a server may ask for something before it answers a call."""
+
+log = logging.getLogger(__name__)
 
 
 class McpOptions(SourceOptions):
@@ -48,8 +56,9 @@ class McpSource:
     What is offered is what the server had when it was first asked. A server that has ended is started, or connected to, again at the next
     call; the calls of episodes that may have changed something in it fail.
 
-    Where a run has a person, the server may ask that person something during a call, but not say which call that is. So each episode then has
-    a server, or a session with it, of its own from its first call to its end, and makes one call of it at a time.
+    Where a run has a person, the server may ask that person something first; the call then ends, and is made again with the answers. A server
+    of an earlier version of the protocol asks during a call, but does not say which call that is. So each episode then has a server, or a
+    session with it, of its own from its first call to its end, and makes one call of it at a time.
     """
 
     def __init__(self, request: SourceRequest) -> None:
@@ -62,6 +71,7 @@ class McpSource:
         self._given = _read_options(request.options)
         self._hide = Hider.from_environment(credentials_in_environment(), tuple(self._given.values()))
         self._theirs: dict[str, str] = {}
+        self._said: set[str] = set()
         self._servers: list[Server] = []
         self._of_episode: dict[str, Server] = {}
 
@@ -69,7 +79,7 @@ class McpSource:
         """Start the server and ask for its tools."""
         first = self._add_server()
         await first.open(START_S)
-        if self._request.person:
+        if self._request.person and not first.modern:
             first.end()
         for tool, reason in first.tools:
             self._add_tool(tool, reason)
@@ -81,8 +91,9 @@ class McpSource:
 
     async def call(self, tool: str, arguments: Mapping[str, object], episode: str) -> HttpResponse:
         """Make a call; see `ToolSource`."""
-        if not self._request.person:
-            return await self._call(self._servers[0], tool, arguments, episode)
+        first = self._servers[0]
+        if first.modern or not self._request.person:
+            return await self._call(first, tool, arguments, episode)
         if episode not in self._of_episode:
             self._of_episode[episode] = self._add_server()
         async with self._of_episode[episode].alone:
@@ -93,34 +104,46 @@ class McpSource:
         from mcp.types import URL_ELICITATION_REQUIRED
 
         try:
-            async with asyncio.timeout(CALL_S) as limit:
-                result = await server.call(self._theirs[tool], arguments, episode, limit, reads=tool in self.reading)
-        except (ProviderError, TimeoutError):
+            result = await self._call_in_rounds(server, tool, arguments, episode)
+        except (ProviderError, TimeoutError, CallPaused):
             raise
         except MCPError as err:
             if any(said in err.error.message for said in (TOO_LARGE, "Server-sent event exceeded the ")):  # the second is the client's
                 return oversized_response(200)
             page = " It wants the person to open a web page, which is refused here." if err.error.code == URL_ELICITATION_REQUIRED else ""
-            return failure(400, self._hide.text(err.error.message + page))
+            return function_error(self._hide.text(err.error.message + page))
+        except PrerequisiteError as err:  # what it asks first
+            return function_error(self._hide.text(str(err)))
         except Exception as err:  # the client's own failures: a result that does not fit
-            return failure(502, self._hide.text(error_line(err, 300)))
-        return self._response(tool, result)
+            return function_error(self._hide.text(error_line(err, 300)))
+        made = read_result(result, self.responses.get(tool, {}))
+        if made.status == 200 and result.structured_content is not None and tool not in self._said and says_more(result):
+            self._said.add(tool)
+            log.warning("MCP server '%s': the content of %s says more than its structured result, which is what is read", self.name, tool)
+        return oversized_response(made.status) if len(made.body) > base.MOST_BYTES else replace(made, body=self._hide.body(made.body))
+
+    async def _call_in_rounds(self, server: Server, tool: str, arguments: Mapping[str, object], episode: str) -> CallToolResult:
+        """Make a call as often as its server asks for something first; what it asks of the person ends it until they have answered."""
+        from mcp.types import InputRequiredResult
+
+        before = made_again.get()
+        number, keys, state = before.kept["source"] if before else (0, (), None)
+        said = dict(zip(keys, before.decisions, strict=True)) if before else {}
+        for made in range(number, MOST_ROUNDS + 1):
+            async with asyncio.timeout(CALL_S) as limit:
+                again = {"said": said, "state": state}
+                result = await server.call(self._theirs[tool], arguments, episode, limit, reads=tool in self.reading, again=again)
+            if not isinstance(result, InputRequiredResult):
+                return result
+            forms, state, said = server.read_forms(result), result.request_state, {}
+            if forms and made < MOST_ROUNDS:
+                raise CallPaused([*forms.values()], {"source": (made + 1, [*forms], state)})
+        raise PrerequisiteError(f"it asked for something more than {MOST_ROUNDS} times, and is not asked again")
 
     def leave(self, episode: str) -> None:
         """End the server of an episode that has ended."""
         if server := self._of_episode.pop(episode, None):
             server.end()
-
-    def _response(self, tool: str, result: Any) -> HttpResponse:
-        value = _value_of(result)
-        if result.is_error:
-            return failure(500, self._hide.text(value if isinstance(value, str) else json.dumps(value)))
-        if why := _explain_misfit(self.responses.get(tool, {}), result.structured_content):
-            return failure(502, self._hide.text(why))
-        made = answer(value)
-        if len(made.body) > base.MOST_BYTES:
-            return oversized_response(made.status)
-        return HttpResponse(made.status, made.reason, made.headers, self._hide.body(made.body))
 
     async def aclose(self) -> None:
         """End the servers."""
@@ -187,25 +210,3 @@ def _read_options(options: McpOptions) -> dict[str, str]:
             raise PrerequisiteError(f"the environment variable {name} is not set.")
     found = {name: os.environ[name] for name in names}
     return found | ({"Authorization": checked_credential(options.auth, os.environ[options.auth])} if options.auth else {})
-
-
-def _value_of(result: Any) -> Any:
-    """Return what a tool returned: its structured value, else its text, read as JSON if possible."""
-    if result.structured_content is not None:
-        return result.structured_content
-    whole = "\n".join(part.text if part.type == "text" else f"[{part.type}]" for part in result.content)
-    try:
-        return json.loads(whole)
-    except (ValueError, RecursionError):
-        return whole
-
-
-def _explain_misfit(schema: JsonObject, value: Any) -> str:
-    """Say why a structured result does not fit its tool's schema, if it has one; empty if it does, or if that cannot be decided."""
-    if schema and value is None:
-        return "the tool has an output schema, but gave no structured result"
-    try:
-        fault = Schema(schema).fault(value)
-    except NotChecked:
-        return ""
-    return f"its structured result does not fit its output schema: {fault.message[:300]}" if fault else ""

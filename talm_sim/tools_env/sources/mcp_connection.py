@@ -1,24 +1,29 @@
 """The connection to an MCP server: one that has ended is started, or connected to, again, and those who lost something are told.
 
-A server may ask the person something while a call of it runs: elicitation, form mode (specification 2025-11-25).
+A server may ask the person to fill in a form: by the result of a call, which is then made again (specification 2026-07-28), or while a call of
+it runs (2025-11-25).
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import anyio
-from mcp import Client, types
+from mcp import Client, MCPError, types
 from mcp.shared.message import SessionMessage
+from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic_core import to_json
 
 from talm_sim.common.credentials import Hider
+from talm_sim.common.json_values import leaves
 from talm_sim.errors import PrerequisiteError, ProviderError
+from talm_sim.foreign.error_text import escape_control
 from talm_sim.tools_env.asking_tools import AskPerson, current_person
 from talm_sim.tools_env.sources import base
 from talm_sim.tools_env.sources.base import SourceRequest
@@ -35,6 +40,10 @@ _MOST_DESCRIBED: Final = 100_000
 """Bytes that the description of one tool may have, its schema included, and a form."""
 _MOST_ASKED: Final = 20
 """Requests of the server, for example for a model's answer or a person's, that are answered per call; further ones are ignored."""
+_REFUSED: Final = {
+    "sampling/createMessage": "it asked for a model's answer (sampling), which is refused",
+    "roots/list": "it asked for folders (roots), which is refused",
+}
 _FLAT: Final = frozenset({"string", "number", "integer", "boolean", "array"})
 _QUIET = logging.NullHandler()
 
@@ -55,7 +64,9 @@ class Server:
         self.tools: list[tuple[Any, str]] = []
         """Each tool, as the server describes it, with the reason why the client cannot have it, if any."""
         self.alone = asyncio.Lock()
-        """Held by a call that may ask a person: what the server asks then belongs to that call."""
+        """Held by a call during which the server may ask a person: what it asks then belongs to that call."""
+        self.modern = False
+        """Whether it asks by the results of calls, so that one server serves all episodes."""
         self._request, self._given, self._hide, self._seconds = request, given, hide, seconds
         self._client: Any = None
         self._task: asyncio.Task[None] | None = None
@@ -85,9 +96,11 @@ class Server:
             raise PrerequisiteError(f"the MCP server did not answer within {seconds:g} s{self._last_words()}.") from None
 
     async def call(
-        self, tool: str, arguments: Mapping[str, object], episode: str, limit: asyncio.Timeout, *, reads: bool
-    ) -> types.CallToolResult:
+        self, tool: str, arguments: Mapping[str, object], episode: str, limit: asyncio.Timeout, *, reads: bool, again: Mapping[str, Any]
+    ) -> types.CallToolResult | types.InputRequiredResult:
         """Make a call of an episode, which changes something unless it only reads; its time limit stands still while a person is asked.
+
+        One that is made `again` is sent the person's decisions (`said`) and the server's `state` besides.
 
         Raises:
             ProviderError: The server has ended, or cannot be restarted, or what the episode did there is lost.
@@ -110,14 +123,30 @@ class Server:
         if episode and not reads:
             self._changing.add(episode)
         self._unasked = _MOST_ASKED
+        if not self.modern:
+            self._person, self._limit = current_person.get(), limit
         try:
-            with self._during_call(limit):
-                return await client.call_tool(tool, dict(arguments))
+            said = {key: _as_result(one) for key, one in again["said"].items()} or None
+            make = partial(client.session.call_tool, tool, dict(arguments), input_responses=said, request_state=again["state"])
+            return await self._call(client, partial(make, allow_input_required=True))
         except Exception:
             if self._client is client:
                 raise
             self._changing.discard(episode)
             raise ProviderError(f"{has_ended}{self._last_words()}.") from None
+        finally:
+            self._person = self._limit = None
+            for asking in self._asking:  # the server did not wait for the answer
+                asking.cancel()
+
+    async def _call(self, client: Client, make: Callable[[], Awaitable[Any]]) -> Any:
+        try:
+            return await make()
+        except MCPError as err:
+            if err.code != types.HEADER_MISMATCH:
+                raise
+            await self._list(client)  # which arguments go to headers has changed
+            return await make()
 
     def end(self) -> None:
         """Begin to end it."""
@@ -133,11 +162,10 @@ class Server:
 
     async def _hold(self, ready: asyncio.Future[None], over: asyncio.Event) -> None:
         try:
-            # In later versions of the protocol than 2025-11-25 a server cannot ask for a form while a call runs.
             person = self._elicit if self._request.person else None
-            async with Client(self._transport(over), mode="legacy" if person else "auto", elicitation_callback=person) as client:
+            async with Client(self._transport(over), elicitation_callback=person) as client:
                 await self._list(client)
-                self._client = client
+                self._client, self.modern = client, client.protocol_version in MODERN_PROTOCOL_VERSIONS
                 try:
                     ready.set_result(None)
                     await over.wait()
@@ -177,6 +205,8 @@ class Server:
     def _lets_in(self, message: Any) -> bool:
         """Return whether the client should read a message: no progress, logs or changes of the list; of a list it sees what it can."""
         if isinstance(message, types.JSONRPCRequest):
+            if message.method in _REFUSED:
+                log.warning("MCP server '%s': %s", self._request.name, _REFUSED[message.method])
             self._unasked -= 1
             return self._unasked >= 0  # the client answers it, which the server waits for
         if isinstance(message, types.JSONRPCResponse) and isinstance(items := message.result.get("tools"), list):
@@ -185,7 +215,7 @@ class Server:
         return isinstance(message, types.JSONRPCResponse | types.JSONRPCError)
 
     async def _list(self, client: Client) -> None:
-        self.tools, size, cursor = [], 0, None
+        self.tools, size, cursor, seen = [], 0, None, set[str]()
         while True:
             page = await client.list_tools(cursor=cursor, cache_mode="bypass")
             taken = {tool.name for tool in page.tools}
@@ -199,35 +229,42 @@ class Server:
             cursor = page.next_cursor
             if not cursor or not self._page:
                 return
+            if cursor in seen:
+                raise PrerequisiteError(f"its list of tools does not end: the cursor '{escape_control(cursor[:40])}' came twice")
+            seen.add(cursor)
 
-    @contextmanager
-    def _during_call(self, limit: asyncio.Timeout) -> Iterator[None]:
-        """Let the server ask the person during the block; the time that the person takes does not count towards the call's time limit."""
-        self._person, self._limit = current_person.get(), limit
-        try:
-            yield
-        finally:
-            self._person = self._limit = None
-            for asking in self._asking:  # the server did not wait for the answer
-                asking.cancel()
+    def read_forms(self, result: types.InputRequiredResult) -> dict[str, Form]:
+        """Return what the server asks of the person before it answers a call; see `_read_form`."""
+        nobody = "" if current_person.get() else "it asks for a form, and nobody is there (--human)"
+        return {key: self._read_form(one.params, _REFUSED.get(one.method, nobody)) for key, one in (result.input_requests or {}).items()}
+
+    def _read_form(self, params: Any, why: str = "") -> Form:
+        """Return a form that the server asks for.
+
+        Raises:
+            PrerequisiteError: It is refused, which is logged: there is a reason `why`, or it cannot be shown.
+        """
+        if isinstance(params, types.ElicitRequestURLParams):
+            why = f"it wanted to send the person to a web page ({(urlsplit(params.url).hostname or '')[:100]}), which is refused"
+        why = self._hide.text(why or _explain_refusal(params.message, params.requested_schema))
+        if why:
+            log.warning("MCP server '%s': %s", self._request.name, why)
+            raise PrerequisiteError(why)
+        form = {"message": params.message, "fields": params.requested_schema, "source": self._request.name}
+        return Form.model_validate(self._hide.value(form))
 
     async def _elicit(self, context: Any, params: Any) -> types.ElicitResult | types.ErrorData:
         """Answer what the server asks of a person: the person of the episode whose call is under way."""
-        if isinstance(params, types.ElicitRequestURLParams):
-            host = self._hide.text(urlsplit(params.url).hostname or "")[:100]
-            log.warning("MCP server '%s': wanted to send the person to a web page (%s), which is refused", self._request.name, host)
-            return types.ErrorData(code=types.INVALID_PARAMS, message="URL mode is not supported: nobody is sent to a web page from here.")
+        try:
+            form = self._read_form(params)
+        except PrerequisiteError as err:
+            return types.ErrorData(code=types.INVALID_PARAMS, message=str(err))
         if self._person is None or self._limit is None:
             return types.ErrorData(code=types.INVALID_REQUEST, message="There is no call under way whose person could be asked.")
-        if why := _explain_refusal(params.message, params.requested_schema):
-            log.warning("MCP server '%s': its form is refused: %s", self._request.name, why)
-            return types.ErrorData(code=types.INVALID_PARAMS, message=f"The form cannot be shown: {why}")
-        form = {"message": params.message, "fields": params.requested_schema, "source": self._request.name}
         try:
-            decision = await self._ask(self._person(Form.model_validate(self._hide.value(form))), self._limit)
+            return _as_result(await self._ask(self._person(form), self._limit))
         except asyncio.CancelledError:
             return types.ElicitResult(action="cancel")
-        return types.ElicitResult(action=decision.action, content=decision.content if decision.action == "accept" else None)
 
     async def _ask(self, asked: Coroutine[Any, Any, Decision], limit: asyncio.Timeout) -> Decision:
         """Wait for the person, with the clock of the call stopped; a server may ask several things at once."""
@@ -249,6 +286,11 @@ class Server:
         """Return the last line that the server wrote to standard error, as the end of a message."""
         lines = [line.strip() for line in self._said.decode(errors="replace").splitlines() if line.strip()]
         return f"; it said: {self._hide.text(lines[-1])[:300]}" if lines else ""
+
+
+def _as_result(decision: Decision) -> types.ElicitResult:
+    """Return a person's decision as a server reads it."""
+    return types.ElicitResult(action=decision.action, content=decision.content if decision.action == "accept" else None)
 
 
 def _explain_odd_tool(tool: Any) -> str:
@@ -277,15 +319,18 @@ async def _pass_on(source: AsyncIterator[Any], send: Callable[[Any], Awaitable[N
 
 
 def _declare_forms_alone(message: Any) -> bool:
-    """Take the capability of URL mode, which the client always declares beside that of forms, out of its first request."""
-    if isinstance(message, types.JSONRPCRequest) and message.method == "initialize":
-        ((message.params or {})["capabilities"].get("elicitation") or {}).pop("url", None)
+    """Take the capability of URL mode, which the client always declares beside that of forms, out of a request."""
+    params = (isinstance(message, types.JSONRPCRequest) and message.params) or {}
+    declared = params.get("capabilities") or params.get("_meta", {}).get(types.CLIENT_CAPABILITIES_META_KEY) or {}
+    (declared.get("elicitation") or {}).pop("url", None)
     return True
 
 
 def _explain_refusal(message: str, schema: JsonObject) -> str:
     """Say why a form cannot be shown; empty where it can."""
     if len(to_json([message, schema], fallback=str)) > _MOST_DESCRIBED:
-        return f"it is longer than {_MOST_DESCRIBED:,} bytes."
+        return f"its form is longer than {_MOST_DESCRIBED:,} bytes"
+    if any(isinstance(one, int) and not -(2**63) <= one < 2**63 for _, one in leaves(schema)):
+        return "its form holds a whole number of more than 64 bits"  # no checkpoint keeps one
     odd = next((name for name, field in schema["properties"].items() if not isinstance(field, dict) or field.get("type") not in _FLAT), None)
-    return "" if odd is None else f"its field '{odd[:80]}' is not a text, a number, a boolean or a choice."
+    return "" if odd is None else f"its form's field '{odd[:80]}' is not a text, a number, a boolean or a choice"

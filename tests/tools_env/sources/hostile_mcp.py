@@ -124,6 +124,7 @@ LISTS: Final[dict[str, Any]] = {
 
 PAGES: Final[dict[str, Callable[[Any], dict[str, Any]]]] = {
     "pages without end": lambda cursor: pages(cursor, lambda number: [{**GOOD, "name": f"t{number}"}]),
+    "a cursor that stands still": lambda cursor: {"tools": [{**GOOD, "name": f"t{cursor}"}], "nextCursor": "c"},
     "pages of 1 MB": lambda cursor: pages(cursor, lambda n: [{**GOOD, "name": f"t{n}x{k}", "description": "x" * 90_000} for k in range(11)]),
     "a page of 10 MB": lambda cursor: {"tools": [GOOD, {**GOOD, "name": "t", "description": "x" * 10 * MIB}]},
     "a page of 60,000 tools": lambda cursor: {"tools": [{"name": "a"}] * 60_000},

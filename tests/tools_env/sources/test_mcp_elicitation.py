@@ -83,9 +83,12 @@ async def test_a_form_is_put_to_the_person_and_the_decision_comes_back(decision:
 
 FIELD = {"type": "object", "properties": {"a": {"type": "string"}}}
 REFUSED = {
-    "url": ({"mode": "url", "message": "Pay", "url": "https://user:word@pay.example/x", "elicitationId": "1"}, "URL mode is not supported"),
-    "nested": ({"message": "m", "requestedSchema": {"type": "object", "properties": {"a": {"type": "object"}}}}, "its field 'a' is not a text"),
-    "large": ({"message": "m" * 100_001, "requestedSchema": FIELD}, "it is longer than 100,000 bytes"),
+    "url": ({"mode": "url", "message": "Pay", "url": "https://user:word@pay.example/x", "elicitationId": "1"}, "to a web page (pay.example)"),
+    "nested": (
+        {"message": "m", "requestedSchema": {"type": "object", "properties": {"a": {"type": "object"}}}},
+        "its form's field 'a' is not a text",
+    ),
+    "large": ({"message": "m" * 100_001, "requestedSchema": FIELD}, "its form is longer than 100,000 bytes"),
     "no object": ({"message": "m", "requestedSchema": {"type": "string"}}, ""),
     "nothing": ({"message": "m"}, ""),
 }
@@ -102,7 +105,7 @@ async def test_what_is_no_form_is_refused_in_a_line(kind: str, caplog: pytest.Lo
     said = [record.message for record in caplog.records if record.name.startswith("talm_sim")]
     assert len(said) == bool(why) and all(one.startswith("MCP server 'm': ") and "word" not in one for one in said)
     if kind == "url":
-        assert said == ["MCP server 'm': wanted to send the person to a web page (pay.example), which is refused"]
+        assert said == ["MCP server 'm': it wanted to send the person to a web page (pay.example), which is refused"]
 
 
 async def test_a_person_takes_any_time_and_the_call_itself_has_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

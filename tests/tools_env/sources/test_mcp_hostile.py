@@ -95,6 +95,7 @@ async def test_a_bad_handshake_or_list_is_one_line(mode: str) -> None:
     with pytest.raises(PrerequisiteError) as refused:
         await open_tools([place(mode)])
     assert len(str(refused.value)) < 700
+    assert ("the cursor 'c' came twice" in str(refused.value)) is mode.endswith("stands still")
 
 
 @pytest.mark.parametrize("what", hostile.FINE)

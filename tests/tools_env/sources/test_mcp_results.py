@@ -1,4 +1,4 @@
-"""What MCP servers answer: structured results within their schema, checked in time; half a character is one failed call."""
+"""What MCP servers answer: structured results within their schema, checked in time; anything else as it came."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ import pytest
 
 pytest.importorskip("mcp")
 
-from talm_sim.errors import ToolError
 from talm_sim.tools_env.perturbations import Outcome
-from talm_sim.tools_env.tool_answers import read_answer
+from talm_sim.tools_env.tool_answers import render_outcome
 from talm_sim.tools_env.toolbox import Tools, open_tools
 from tests.schemas.hostile import HOSTILE
 
@@ -23,13 +22,16 @@ HALF = "\ud800"
 SERVER = """
 import json, sys
 
+MODERN = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 TOOLS, RESULTS = json.load(open(sys.argv[1], encoding="utf-8"))
 for line in sys.stdin:
     asked = json.loads(line)
     if "id" not in asked:
         continue
     method, parameters = asked["method"], asked.get("params", {})
-    if method == "initialize":
+    if method == "server/discover":
+        found = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
+    elif method == "initialize":
         found = {"protocolVersion": parameters["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
     elif method == "tools/list":
         found = {"tools": TOOLS}
@@ -41,7 +43,7 @@ for line in sys.stdin:
     if "error" in found:
         print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **found}), flush=True)
     else:
-        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": found}), flush=True)
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": {**MODERN, **found}}), flush=True)
 """
 
 
@@ -76,43 +78,65 @@ async def test_a_result_is_checked_in_time(tmp_path: Path) -> None:
                 await asyncio.sleep(0.001)
                 longest, last = max(longest, time.thread_time() - last), time.thread_time()
             assert longest < 1, tool
-            assert call.result()[0].status in {200, 502}
+            assert call.result()[0].status in {200, 500}
     finally:
         await tools.aclose()
 
 
-async def test_a_result_that_does_not_fit_is_a_failed_call(tmp_path: Path) -> None:
-    schema = {"outputSchema": {"type": "object", "properties": {"v": {"type": "integer"}}, "required": ["v"]}}
-    results = {
-        "fits": text("1", structuredContent={"v": 1}),
-        "differs": text("1", structuredContent={"v": "x"}),
-        "none": text("1"),
-        "fails": text("it broke", isError=True),
-    }
-    tools = await opened(tmp_path, dict.fromkeys(results, schema), results)
-    try:
-        answers = {name: (await tools.call(name, {}))[0] for name in results}
-    finally:
-        await tools.aclose()
-    assert {name: one.status for name, one in answers.items()} == {"fits": 200, "differs": 502, "none": 502, "fails": 500}
-    assert "'x' is not of type 'integer'" in answers["differs"].body.decode()
+BLOCK = {"uri": "file:///a.txt", "mimeType": "text/plain"}
+PAIR = [{"type": "text", "text": "first"}, {"type": "resource", "resource": {**BLOCK, "text": "the file"}}]
+DATA = {"data": "aGVsbG8=", "mimeType": "image/png"}
+VALUE = {"outputSchema": {"type": "object", "properties": {"v": {"type": "integer"}}, "required": ["v"]}}
+READ: dict[str, tuple[Any, ...]] = {
+    # What the tool returns, the body that is recorded, and the tool's description if it matters; a failure's words begin with "!".
+    "object": (text('{"b": 1.10,  "a": 2}'), '{"b": 1.10,  "a": 2}'),
+    "quoted": (text('"shipped"'), r'"\"shipped\""'),
+    "number": (text("12.0"), "12.0"),
+    "not_written_so": (text("1.10"), '"1.10"'),
+    "no_number_of_JSON": (text('{"a": NaN}'), r'"{\"a\": NaN}"'),
+    "empty": ({"content": []}, '""'),
+    "blocks": ({"content": [*PAIR, {"type": "text", "text": ""}]}, r'"first\nthe file\n"'),
+    "resource": ({"content": PAIR[1:]}, '"the file"'),
+    "binary": ({"content": [{"type": "resource", "resource": {"uri": "x:/b", "blob": "aGVsbG8="}}]}, '"[resource x:/b: data, 5 bytes]"'),
+    "link": ({"content": [{"type": "resource_link", "name": "notes", "uri": "x:/n"}]}, '"[link: notes, x:/n]"'),
+    "image": ({"content": [{"type": "image", **DATA}]}, '"[image: image/png, 5 bytes]"'),
+    "audio": ({"content": [{"type": "audio", **DATA}]}, '"[audio: image/png, 5 bytes]"'),
+    "structured_alone": ({"content": [], "structuredContent": {"v": 1}}, '{"v":1}'),
+    "structured_and_text": (text("31 degrees", structuredContent={"v": 31}), '{"v":31}'),
+    "null_beside_text": (text("ok", structuredContent=None), '"ok"'),
+    "a_list_of_2026": ({"content": [], "structuredContent": [1, None]}, "[1,null]"),
+    "a_text_of_2026": (text("more", structuredContent="less"), '"less"'),
+    "null_of_2026": ({"content": [], "structuredContent": None}, "null"),
+    "fits": (text("1", structuredContent={"v": 1}), '{"v":1}', VALUE),
+    "differs": (text("1", structuredContent={"v": "x"}), "!its structured result does not fit its output schema: v: 'x' is not of", VALUE),
+    "none": (text("1"), "!the tool has an output schema, but gave no structured result", VALUE),
+    "fails": (text("No project called x.", isError=True), "!No project called x.", VALUE),
+    "fails_with_its_text": (text('{"why": "x"}', isError=True, structuredContent={"why": "x"}), '!{"why": "x"}'),
+    "fails_with_more": (text("No.", isError=True, structuredContent={"code": 7}), '!No.\n{"code": 7}'),
+    "fails_without_a_word": ({"content": [], "isError": True}, "!It said nothing."),
+    "refuses": ({"error": {"code": -32602, "message": "Unknown tool."}}, "!Unknown tool."),
+    "half": (text(json.dumps(HALF)), json.dumps(json.dumps(HALF))),
+    "half_in_an_object": (text(json.dumps({"a": [HALF]})), json.dumps(json.dumps({"a": [HALF]}))),
+    "half_a_key": (text(json.dumps({HALF: 1})), json.dumps(json.dumps({HALF: 1}))),
+    "half_in_an_error": (text(json.dumps(HALF), isError=True), f"!{json.dumps(HALF)}"),
+}
+SAID = ["structured_and_text", "a_text_of_2026"]
+"""Those whose content says more than the value that is read."""
 
 
-async def test_half_a_character_in_an_answer_is_a_failed_call(tmp_path: Path) -> None:
-    inner = json.dumps(HALF)
-    results = {
-        "text": text(inner),
-        "part": text(json.dumps({"a": [HALF]})),
-        "key": text(json.dumps({HALF: 1})),
-        "error": text(inner, isError=True),
-        "error_object": text(json.dumps({"why": HALF}), isError=True),
-    }
-    tools = await opened(tmp_path, {name: {} for name in results}, results)
+async def test_a_result_is_what_the_tool_returned(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    tools = await opened(
+        tmp_path, {name: {} if len(row) == 2 else row[2] for name, row in READ.items()}, {name: row[0] for name, row in READ.items()}
+    )
     try:
-        answers = {name: (await tools.call(name, {}))[0] for name in results}
+        answers = {name: (await tools.call(name, {}))[0] for name in [*READ, *SAID]}
     finally:
         await tools.aclose()
     for name, one in answers.items():
-        with pytest.raises(ToolError):
-            read_answer(Outcome.of(one))
-        assert one.status == 500, name
+        shown, error = render_outcome(Outcome.of(one), 1000)
+        if READ[name][1].startswith("!"):
+            assert (error, one.status) == ("function_error", 500), name
+            assert json.loads(shown)["error"].startswith(READ[name][1][1:]), name
+        else:
+            assert (one.body.decode(), error, one.status) == (READ[name][1], "", 200), name
+    assert [record.message.partition("content of ")[2].partition(" says more")[0] for record in caplog.records] == SAID
