@@ -14,9 +14,10 @@ from talm_sim.scenarios.jsonl import parse
 from talm_sim.types import Usage
 
 _SDK: Final = ("ai.generatetext", "ai.streamtext", "ai.generateobject", "ai.streamobject")
+_LLM: Final = "llm"
 _READ_KINDS: Final = {
     "agent": ("invoke_agent", "invoke_workflow", "agent", "agent_run", *_SDK),
-    "chat": ("chat", "generate_content", "text_completion", "completion", "llm", "call_llm", "generation"),
+    "chat": ("chat", "generate_content", "text_completion", "completion", "call_llm", "generation"),
     "tool": ("execute_tool", "tool", "ai.toolcall"),
 }
 _KINDS: Final = (
@@ -102,7 +103,7 @@ def kind_of(name: str, attributes: Mapping[str, Any]) -> str:
     declared = first(attributes, _KINDS)
     kind = declared.lower() if isinstance(declared, str) else name.partition(" ")[0]
     plain = kind.lower()
-    if plain.startswith(_SDK) and plain.endswith((".dogenerate", ".dostream")):
+    if plain == _LLM or (plain.startswith(_SDK) and plain.endswith((".dogenerate", ".dostream"))):
         return "chat"
     return next((found for found, kinds in _READ_KINDS.items() if plain in kinds), kind or "without a name")
 
