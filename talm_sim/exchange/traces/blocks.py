@@ -26,7 +26,7 @@ _TABLE: Final[Mapping[What, str]] = {
     "text": "text outputtext inputtext refusal textplain userprompt guardcontent citationscontent content",
     "system": "systemprompt",
     "media": "image imageurl inputimage imagefile imagedata inlinedata filedata file fileid inputfile document documenturl audio audiourl"
-    " inputaudio video videourl videodata blob uri media binary resource resourcelink searchresult containerupload"
+    " inputaudio video videourl videodata blob uri media binary resource resourcelink searchresult containerupload data"
     " uploadedfile toolreference",
     "step": "stepstart",
     "nothing": "cachepoint cachecontrol thoughtsignature signature itemreference mcplisttools mcpapprovalrequest mcpapprovalresponse"
@@ -82,8 +82,8 @@ def words_in(value: Any) -> str:
 
 def what_is(block: Mapping[str, Any]) -> tuple[What | None, str, Mapping[str, Any]]:
     """Return what a block is, what it is called, and its fields; None for one that the table does not have."""
-    if block.get("type") == "non_standard" and isinstance(block.get("value"), dict):
-        block = block["value"]
+    wrapped = block.get("message_content", block.get("value") if block.get("type") == "non_standard" else None)
+    block = wrapped if isinstance(wrapped, dict) else block
     named = text_of(block, ("type", "part_kind"))
     if named:
         word = _plain(named)
@@ -111,8 +111,8 @@ def _named(word: str, named: str) -> What | None:
 
 def read_call(told: Mapping[str, Any], named: str = "") -> tuple[tuple[Any, Any, Any], Said | None]:
     """Return a call as it was written, and its result if it stands in the same block."""
-    inner: Any = next((told[key] for key in ("function", "custom", "toolCall") if isinstance(told.get(key), dict)), {})
-    inner = inner["value"] if isinstance(inner.get("value"), dict) else inner
+    inner: Any = next((told[key] for key in ("tool_call", "function", "custom", "toolCall") if isinstance(told.get(key), dict)), {})
+    inner = next((inner[key] for key in ("value", "function") if isinstance(inner.get(key), dict)), {}) | inner
     told = {**told, **inner}
     name, arguments = first_of(told, _NAME), first_of(told, _ARGUMENTS)
     if name is None and named:

@@ -23,14 +23,14 @@ _ROLES: Final[Mapping[str, _Role | Literal["source", "nobody"]]] = {
     **dict.fromkeys(("TextMessage", "MultiModalMessage", "StructuredMessage", "StopMessage", "HandoffMessage", "ThoughtEvent"), "source"),
     **dict.fromkeys(("ToolCallRequestEvent", "ToolCallSummaryMessage", "CodeGenerationEvent"), "source"),
     **dict.fromkeys(("UserInputRequestedEvent", "ModelClientStreamingChunkEvent", "MemoryQueryEvent", "SelectSpeakerEvent"), "nobody"),
-    **dict.fromkeys(("CodeExecutionEvent", "SelectorEvent"), "nobody"),
+    **dict.fromkeys(("CodeExecutionEvent", "SelectorEvent", "nobody"), "nobody"),
 }
 """How frameworks name the speakers."""
 _DEEPEST: Final = 8
 """Objects around messages that are looked into."""
-_AROUND: Final = ("messages", "contents", "events", "items", "outputs", "output", "values", "generations", "choices", "message", "kwargs")
+_AROUND: Final = ("messages", "contents", "events", "items", "outputs", "output", "values", "generations", "choices", "candidates", "message", "kwargs")
 """Keys under which frameworks put messages."""
-_PAIRS: Final = (("inputs", "outputs"), ("input", "output"))
+_PAIRS: Final = (("inputs", "outputs"), ("input", "output"), ("messages", "choices"), ("contents", "candidates"), ("request", "response"))
 """Keys of what an agent was told and of what came of it."""
 _SAYS: Final = {"content", "parts", "tool_calls", "function_call", "contents", "toolInvocations", "toolCalls"}
 _LISTED: Final = ("tool_calls", "invalid_tool_calls", "toolInvocations", "toolCalls")
@@ -59,7 +59,7 @@ def trace_of(messages: Iterable[tuple[Any, str]], where: str, state: Any = None)
         state: What is around them.
     """
     said: list[Said] = []
-    model = named = ""
+    model = named = error = ""
     for message, place in messages:
         for one in read_message(message, place):
             if said and said[-1].role == one.role == "assistant" and _is_one_turn(said[-1], one):
@@ -68,13 +68,14 @@ def trace_of(messages: Iterable[tuple[Any, str]], where: str, state: Any = None)
                 said.append(one)
         model = model or _model_of(message)
         named = named or named_scenario(message)
+        error = text_of(message, ("errorMessage", "error_message"))
     state = state if isinstance(state, dict) else {}
     interrupts = state.get("__interrupt__")
     asks = tuple(_question(one) for one in interrupts) if isinstance(interrupts, list) else ()
     final = next((call for one in reversed(said) for call in one.calls if str(call[1]).startswith("final_result")), None)
     last = said[-1] if said else None
     answer = as_text(final[2]) if final and last and last.role == "tool" and last.text == "Final result processed." else None
-    return Trace(where, said, named_scenario(state) or named, model, answer=answer, asks=asks)
+    return Trace(where, said, named_scenario(state) or named, model, answer=answer, asks=asks, error=error)
 
 
 def _is_one_turn(before: Said, one: Said) -> bool:
@@ -114,7 +115,7 @@ def find_messages(value: Any, depth: int = 0) -> list[Any] | None:
         asked, said = (find_messages(value.get(key), depth + 1) or [] for key in pair)
         if asked and said and not any(is_message(one) and _ROLES[str(_fields(one)[1])] == "user" for one in said):
             return asked + said  # what came of it does not repeat what was told
-    found = (find_messages(value.get(key), depth + 1) for key in (*_AROUND, "inputs", "input"))
+    found = (find_messages(value.get(key), depth + 1) for key in (*_AROUND, "response", "inputs", "input", "request"))
     return next((one for one in found if one is not None), None)
 
 
@@ -240,6 +241,8 @@ def _fields(value: Mapping[str, Any]) -> tuple[Mapping[str, Any], str | None]:
             fields, role = inner, str(name)
         case {"content": {"parts": [*_]} as inner}:  # an event of ADK
             fields, role = {**value, **inner}, inner.get("role") or ("user" if value.get("author") == "user" else "model")
+        case {"author": _, "actions": _} | {"author": _, "errorMessage": _} | {"author": _, "error_message": _}:
+            role = "nobody"  # another one, without words
         case {"_role": role, "_content": content}:  # Haystack before 2.9
             fields = {"content": content, "meta": value.get("_meta")}
         case {"role": _}:

@@ -20,7 +20,7 @@ from talm_sim.common.plain_files import LARGEST_DATA, LARGEST_DOCUMENT, read_byt
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, format_names, line_to_copy
 from talm_sim.exchange.traces.blocks import text_of
-from talm_sim.exchange.traces.framework_messages import find_messages, is_message, read_trace, trace_of
+from talm_sim.exchange.traces.framework_messages import find_messages, is_message, named_scenario, read_trace, trace_of
 from talm_sim.exchange.traces.read_spans import SpanReader, is_observation
 from talm_sim.exchange.traces.trace import Trace
 from talm_sim.exchange.traces.traced_episodes import episode_of, scenario_of
@@ -293,7 +293,8 @@ def read_traces(file: Path) -> TraceFile:
     # Lines of a session that are no messages tell of it; anything else is refused.
     is_left = [bool(sessions) and isinstance(one, dict) and find_messages(one) is None for one, _ in others]
     found = [read_trace(*other) for other, left in zip(others, is_left, strict=True) if not left]
-    found += [trace_of(messages, messages[0][1]) for messages in sessions.values()]
+    about = next((one for (one, _), left in zip(others, is_left, strict=True) if left and named_scenario(one) and len(sessions) == 1), None)
+    found += [trace_of(messages, messages[0][1], about) for messages in sessions.values()]
     found += list(spans.traces())
     read.silent = spans.silent
     read.unread += spans.unread + Counter(

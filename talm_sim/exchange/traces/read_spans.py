@@ -288,12 +288,15 @@ def _conversation(spans: Sequence[_Span]) -> list[Said]:
                 for one in new:
                     one.given = one.role == "assistant"
             said += [one for one in new if one.role != "tool" or not _complete(bare, one, names)]
-            own = next((one for one in answered if one.role == "assistant"), None)
-            if own is not None:
-                own.usage = usage_in(span.attributes) or own.usage
-                said.append(own)
-                names |= {call[0]: call[1] for call in own.calls if isinstance(call[0], str) and isinstance(call[1], str)}
-            heard = [one for one in (*told, own) if one is not None and one.role != "system"] or heard
+            # Of several answers to choose from, the first; one with results of its server's tools is several turns.
+            places = [place for place, one in enumerate(answered) if one.role == "assistant"]
+            end = next((place for place, before in zip(places[1:], places, strict=False) if place == before + 1), len(answered))
+            own = answered[places[0] : end] if places else []
+            if own:
+                own[0].usage = usage_in(span.attributes) or own[0].usage
+                said += own
+                names |= {str(call[0]): str(call[1]) for one in own for call in one.calls}
+            heard = [one for one in (*told, *own) if one.role != "system"] or heard
     return said
 
 

@@ -81,17 +81,8 @@ def _plain(message: Any, role: str) -> Any:
     """Return a message that was put together from flat names, in the form of chat completions."""
     if not isinstance(message, dict):
         return message
-    inner = message.get("message")
-    told: dict[str, Any] = dict(inner if isinstance(inner, dict) else message)
-    told.setdefault("role", role)
-    contents = told.pop("contents", None)
-    if isinstance(contents, list) and "content" not in told:
-        told["content"] = [one.get("message_content", one) if isinstance(one, dict) else one for one in contents]
-    told["content"] = _blocks(told.get("content"))
-    calls = told.get("tool_calls")
-    if isinstance(calls, list):
-        told["tool_calls"] = [one.get("tool_call", one) if isinstance(one, dict) else one for one in calls]
-    return told
+    told: dict[str, Any] = {"role": role, **(message["message"] if isinstance(message.get("message"), dict) else message)}
+    return told | {"content": _blocks(told.get("content", told.pop("contents", None)))}
 
 
 def _blocks(content: Any) -> Any:
