@@ -22,7 +22,7 @@ from vcr.request import Request
 from talm_sim.common.ignored_parts import IgnoredParts
 from talm_sim.errors import PrerequisiteError
 from talm_sim.foreign.error_text import escape_control
-from talm_sim.models.answers import usage_of
+from talm_sim.models.answers import anthropic_usage, usage_of
 from talm_sim.recordings.http_exchange import HttpRequest, HttpResponse
 from talm_sim.recordings.indexed import Ambiguous, IndexedCassette, vcr_request, vcr_response
 from talm_sim.recordings.matching import MATCHERS, canonical_body, canonical_key, exact_key, is_same_text
@@ -212,10 +212,7 @@ def _usage_in(body: bytes) -> Usage:
     """Return the tokens that an answer in either protocol reports."""
     try:
         usage = json.loads(body)["usage"]
-        if "prompt_tokens" in usage:
-            return usage_of(usage["prompt_tokens"], usage["completion_tokens"])
-        cached = usage.get("cache_read_input_tokens")
-        return usage_of(usage["input_tokens"], usage["output_tokens"], cached, cached, usage.get("cache_creation_input_tokens"))
+        return usage_of(usage["prompt_tokens"], usage["completion_tokens"]) if "prompt_tokens" in usage else anthropic_usage(usage)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return Usage(uncounted=1)
 

@@ -136,7 +136,7 @@ def read_result(told: Mapping[str, Any], named: str = "") -> Said:
     failed |= named == "retry-prompt" or (told.get("error") is not None and told["error"] is found)
     if isinstance(found, dict):
         kind = str(found.get("type"))
-        failed |= kind.startswith("error") or kind.endswith(("_error", "-denied"))
+        failed |= kind.endswith("_tool_result_error") or kind in {"error-text", "error-json", "execution-denied"}
         failed |= _plain(named) == "functionresponse" and list(found) == ["error"]
         if kind in _VALUE_TYPES and found.keys() <= {"type", "value", "reason", "providerOptions"}:
             found = found.get("value", found.get("reason"))
@@ -148,9 +148,7 @@ def read_result(told: Mapping[str, Any], named: str = "") -> Said:
 
 def result_text(found: Any) -> str:
     """Return the text of a result; of a list that holds other things than texts and media, the JSON."""
-    if not isinstance(found, list) or not found:
-        return as_text(found)
-    shown = [_shown(one) for one in found]
+    shown = [_shown(one) for one in found] if isinstance(found, list) and any(isinstance(one, dict) for one in found) else [None]
     return as_text(found) if None in shown else "".join(filter(None, shown))
 
 

@@ -28,7 +28,20 @@ _ROLES: Final[Mapping[str, _Role | Literal["source", "nobody"]]] = {
 """How frameworks name the speakers."""
 _DEEPEST: Final = 8
 """Objects around messages that are looked into."""
-_AROUND: Final = ("messages", "contents", "events", "items", "outputs", "output", "values", "generations", "choices", "candidates", "message", "kwargs")
+_AROUND: Final = (
+    "messages",
+    "contents",
+    "events",
+    "items",
+    "outputs",
+    "output",
+    "values",
+    "generations",
+    "choices",
+    "candidates",
+    "message",
+    "kwargs",
+)
 """Keys under which frameworks put messages."""
 _PAIRS: Final = (("inputs", "outputs"), ("input", "output"), ("messages", "choices"), ("contents", "candidates"), ("request", "response"))
 """Keys of what an agent was told and of what came of it."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from talm_sim.common.credentials import Hider, credentials_in_environment
-from talm_sim.common.plain_files import LARGEST_DATA, LARGEST_DOCUMENT, read_bytes, read_text
+from talm_sim.common.plain_files import LARGEST_DATA, LARGEST_DOCUMENT, read_bytes
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, format_names, line_to_copy
 from talm_sim.exchange.traces.blocks import text_of
@@ -24,7 +24,7 @@ from talm_sim.exchange.traces.framework_messages import find_messages, is_messag
 from talm_sim.exchange.traces.read_spans import SpanReader, is_observation
 from talm_sim.exchange.traces.trace import Trace
 from talm_sim.exchange.traces.traced_episodes import episode_of, scenario_of
-from talm_sim.scenarios.jsonl import COMMENT, parse
+from talm_sim.scenarios.jsonl import numbered_lines, parse
 from talm_sim.store.files.database import TooLargeError, check_size
 from talm_sim.store.files.manifest import check_name, dataset_digest, describe_run
 from talm_sim.store.files.records import write_episode
@@ -128,7 +128,7 @@ def import_traces(
     place = run_dir / name
     if not place.exists():
         _write(_config(episodes, task, split, place), place, used, episodes, notes, command)
-    elif not _is_same(StoredRun(place), used, notes):
+    elif ((kept := StoredRun(place).manifest).notes, kept.dataset_digest) != (notes, dataset_digest(used)):
         delete = line_to_copy("talm-sim", "runs", "delete", str(place))
         raise PrerequisiteError(f"{place}: is another run than {file} makes now; choose a --run-id, or delete it with: {delete}")
     ends = Counter(episode.termination for episode in episodes if not episode.termination.completed)
@@ -222,10 +222,6 @@ def _config(episodes: Sequence[Episode], task: str, split: str, place: Path) -> 
     job = job_of(config)
     job = job.task.for_traces(job)
     return (job.having(human=episodes[0].human) if isinstance(job.options, AgentOptions) else job).config
-
-
-def _is_same(stored: StoredRun, used: Sequence[Scenario], notes: dict[str, str]) -> bool:
-    return stored.manifest.notes == notes and stored.manifest.dataset_digest == dataset_digest(used)
 
 
 def _write(config: RunConfig, place: Path, used: Sequence[Scenario], episodes: Sequence[Episode], notes: dict[str, str], command: str) -> None:
@@ -344,7 +340,7 @@ def _documents(file: Path, too_large: list[str]) -> Iterator[tuple[str, Any]]:
 
     A line that is nested too deeply is noted as too large.
     """
-    lines = _lines(file)
+    lines = list(numbered_lines(file, _GIVE))
     if not lines:
         raise PrerequisiteError(f"{file}: is empty; {_GIVE}.")
     try:
@@ -362,17 +358,6 @@ def _documents(file: Path, too_large: list[str]) -> Iterator[tuple[str, Any]]:
             if str(err) not in _LIMITS:
                 raise PrerequisiteError(f"{where}: not JSON ({err}); write one trace per line.") from None
             too_large.append(f"{where}: {err}")
-
-
-def _lines(file: Path) -> list[tuple[str, str]]:
-    try:
-        text = read_text(file, LARGEST_DATA, "utf-8-sig")
-    except OSError as err:
-        raise PrerequisiteError(f"{file}: cannot be read: {err.strerror}; {_GIVE}.") from None
-    except UnicodeDecodeError as err:
-        raise PrerequisiteError(f"{file}:{err.object.count(10, 0, err.start) + 1}: is not UTF-8 text; save the file as UTF-8.") from None
-    lines = enumerate(text.split("\n"), 1)
-    return [(f"{file}:{number}", line) for number, line in lines if line.strip() and not line.lstrip().startswith(COMMENT)]
 
 
 def _whole(file: Path, text: str, places: list[str]) -> Any:

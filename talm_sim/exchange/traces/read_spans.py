@@ -131,25 +131,20 @@ def _read_observation(told: Mapping[str, Any], trace: Mapping[str, Any], where: 
     about |= {f"langfuse.observation.{key}": told.get(key) for key in ("input", "output")}
     about |= {"gen_ai.tool.name": name if kind == "TOOL" else None, "metadata": told.get("metadata")}
     failure = str(told.get("statusMessage") or "") if told.get("level") == "ERROR" else None
-    begin, end = (_instant(told.get(key)) for key in ("startTime", "endTime"))
+    begin, end = (_time(told.get(key), where) for key in ("startTime", "endTime"))
     parent = told.get("parentObservationId") or (trace.get("id") if told.get("id") != trace.get("id") else "") or ""
     where = f"{where}, span {escape_control((own or name)[:40])}"
     number = str(told.get("traceId") or trace.get("id") or "")
     return _Span(where, number, own, str(parent), name, kind_of(name, about), begin, end or begin, about, {}, (), failure)
 
 
-def _instant(value: Any) -> int:
-    """Return a time as Langfuse writes it, in nanoseconds; 0 if it is none."""
-    try:
-        return int(datetime.fromisoformat(str(value)).timestamp() * 1e9)
-    except (ValueError, OverflowError):
-        return 0
-
-
 def _time(value: Any, where: str) -> int:
+    """Return a time in nanoseconds; Langfuse writes it as text."""
     try:
+        if isinstance(value, str) and "T" in value:
+            return int(datetime.fromisoformat(value[:40]).timestamp() * 1e9)
         return int(value or 0) if len(str(value)) < 25 else int("no time")
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise PrerequisiteError(f"{where}: a time is not a number of nanoseconds; this is not OTLP/JSON.") from None
 
 
