@@ -70,7 +70,7 @@ async def _open_openapi(request: SourceRequest) -> Any:
         return open_spec_list(request.name, document)
     if not isinstance(document, Mapping):
         raise PrerequisiteError("not an OpenAPI 3 document: it is not an object.")
-    load = None if is_url else _files_beside(Path(request.place))
+    load = None if is_url else files_beside(Path(request.place))
     tools = await asyncio.to_thread(tools_from_openapi, document, quote(request.name, safe=""), only=request.options.only, load=load)
     proofs, tools = prove(document, tools, request.options.auth, f"{request.name.upper().replace('-', '_')}_API_KEY")
     address = _server(document, request.place if is_url else "", request.options.server)
@@ -89,7 +89,7 @@ def _read(place: str) -> str:
         raise PrerequisiteError("cannot be read: not UTF-8.") from None
 
 
-def _files_beside(place: Path) -> Callable[[str], Any]:
+def files_beside(place: Path) -> Callable[[str], Any]:
     """Return what reads the files in a document's folder and below it; together they may be as large as one document."""
     folder, left = place.parent.resolve(), [_LARGEST]
 

@@ -92,15 +92,15 @@ class Reading:
         self.spend(1)
         place, _, part = pointer.partition("#")
         target = self._file(posixpath.normpath(place) if place else "", pointer)
-        names = unquote(part).split("/")
+        names = [name.replace("~1", "/").replace("~0", "~") for name in unquote(part).split("/")]
         for name in names[1:]:
-            while isinstance(target, Mapping) and "$ref" in target and depth < _DEEPEST:
+            while isinstance(target, Mapping) and name not in target and "$ref" in target and depth < _DEEPEST:
                 depth += 1
                 target = self.follow(target["$ref"], depth)
             if isinstance(target, list):
                 target = target[int(name)] if name.isdecimal() and int(name) < len(target) else None
             else:
-                target = target.get(name.replace("~1", "/").replace("~0", "~")) if isinstance(target, Mapping) else None
+                target = target.get(name) if isinstance(target, Mapping) else None
         if names[0] or not isinstance(target, Mapping):
             raise PrerequisiteError(f"cannot resolve $ref '{pointer}': the document has no such part.")
         return target

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 from talm_sim.errors import PrerequisiteError
@@ -46,6 +47,15 @@ def read_schema(schema: Mapping[str, Any]) -> tuple[JsonObject, JsonObject]:
     return short, WholeSchemas(reading).of(schema, short)
 
 
+def write_out(schema: Mapping[str, Any]) -> JsonObject:
+    """Return the schema of an answer without references, with null; empty if it cannot be read."""
+    reading = Reading(schema)
+    try:
+        return read_to_fit(reading, lambda deepest: shorten(reading, schema, deepest, null=True))
+    except (PrerequisiteError, AttributeError, KeyError, TypeError, RecursionError):
+        return {}
+
+
 def read_to_fit(reading: Reading, read: Callable[[int], _Found]) -> _Found:
     """Return what is read of one tool, as deep as its parts allow."""
     for deepest in _DEPTHS:
@@ -67,10 +77,10 @@ def check_schema(schema: JsonObject) -> None:
         raise PrerequisiteError(f"its schema is not a JSON Schema{f' at {where}' if where else ''}: {fault.message[:200]}.")
 
 
-def shorten(reading: Reading, schema: Any, deepest: int = _DEPTHS[0], seen: tuple[str, ...] = ()) -> JsonObject:
-    """Rewrite a schema as briefly as possible: references inlined, allOf merged, "or null", titles and what is only read dropped.
+def shorten(reading: Reading, schema: Any, deepest: int = _DEPTHS[0], seen: tuple[str, ...] = (), *, null: bool = False) -> JsonObject:
+    """Rewrite a schema as briefly as possible: references inlined, allOf merged, titles dropped; "or null" and what is only read, too.
 
-    What lies deeper than `deepest`, or within itself, takes any value.
+    What lies deeper than `deepest`, or within itself, takes any value. With `null` it is of an answer: null and what is only read are kept.
     """
     reading.spend(1)
     if not isinstance(schema, Mapping):
@@ -80,28 +90,29 @@ def shorten(reading: Reading, schema: Any, deepest: int = _DEPTHS[0], seen: tupl
             return {}
         seen = (*seen, schema["$ref"])
         schema = reading.resolve(schema)
+    inner = partial(shorten, reading, seen=seen, null=null)
     short: JsonObject = {key: value for key, value in schema.items() if key in KEPT and isinstance(value, _TYPES.get(key, object))}
     if "example" in schema and "examples" not in short:
         short["examples"] = [schema["example"]]
     reading.spend(sum(map(reading.size, short.values())))
     if "allOf" in schema:
-        short = _merge([*reversed([shorten(reading, part, deepest, seen) for part in schema["allOf"]]), short])
+        short = _merge([*reversed([inner(part, deepest) for part in schema["allOf"]]), short])
     for key in ("anyOf", "oneOf"):
-        options = [shorten(reading, option, deepest, seen) for option in schema.get(key, ()) if option.get("type") != "null"]
+        options = [inner(option, deepest) for option in schema.get(key, ()) if null or option.get("type") != "null"]
         short |= ({**options[0], **short}) if len(options) == 1 else ({key: options} if options else {})
-    if isinstance(short.get("type"), list):
+    if isinstance(short.get("type"), list) and not null:
         kinds = [kind for kind in short["type"] if kind != "null"]
         short["type"] = kinds[0] if len(kinds) == 1 else kinds
     if "default" in short and short["default"] is None:
         del short["default"]
-    only_read = _only_read(reading, schema)
+    only_read = set() if null else _only_read(reading, schema)
     if deepest and "properties" in schema:
-        parts = {name: shorten(reading, part, deepest - 1, seen) for name, part in schema["properties"].items() if name not in only_read}
-        short["properties"] = short.get("properties", {}) | parts
+        own = {name: inner(part, deepest - 1) for name, part in schema["properties"].items() if name not in only_read}
+        short["properties"] = short.get("properties", {}) | own
     if only_read & {*short.get("required", ())}:
         short["required"] = [name for name in short["required"] if name not in only_read]
     if deepest and isinstance(schema.get("items"), Mapping):
-        short["items"] = shorten(reading, schema["items"], deepest - 1, seen)
+        short["items"] = inner(schema["items"], deepest - 1)
     return _strict_bounds(short)
 
 
