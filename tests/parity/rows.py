@@ -13,6 +13,7 @@ REMAINS: dict[tuple[str, str], str] = {
     ("openapi", "parameters *"): "an argument that the document does not know is refused; LangChain reads no OpenAPI that could be the measure",
     ("lenient*", "result *"): "arguments are checked against the tool's schema, also where a recording plays: `'3'` is no number",
     ("lenient*", "state *"): "the same",
+    ("wrong", "result *"): "what is wrong is said in the words of JSON Schema, not of pydantic",
     ("probe", "attributes *"): "each handed tool may have an artifact; only its `response_format` says so",
     ("handed_*", "stream"): "a turn is always asked for whole, as it is recorded; a stream gives the finished turn in pieces",
     ("handed_thought", "message assistant"): "what a provider sent with a thought goes back to it; LangChain's client drops it",
