@@ -11,6 +11,7 @@ from talm_sim.errors import PrerequisiteError, format_names
 from talm_sim.models.control_names import EVERY_CONTROL, FAULT_CONTROLS
 from talm_sim.scenarios.load import select
 from talm_sim.scenarios.problems import Problem, lacking_tools
+from talm_sim.scenarios.tool_names import with_names_of
 from talm_sim.tasks.acting.acting_task import ACTING, FINISH_BY, RETRIES, TURNS, episode_bounds, refusal_judges, settle_acting, specs_of
 from talm_sim.tasks.acting.agent_notes import (
     BUILDS,
@@ -228,6 +229,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
                 human=options.human,
                 waits=waits,
                 starts_again=waits and (own is not None or tools.keep_state),
+                named=lambda scenarios: [with_names_of(one, environment.specs) for one in scenarios],
                 check=lambda scenarios: _check_tools(scenarios, environment, job, own),
                 tools_of=lambda scenarios: tools_of(scenarios, environment),
                 replaceable=kept_of_replaceable(environment, options.perturb) if waits else {},

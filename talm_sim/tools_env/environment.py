@@ -11,7 +11,7 @@ import json
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
@@ -151,9 +151,10 @@ class EpisodeTools:
         self._slept: dict[int, float] = {}
         self._session = environment.tools.open(episode, start)
 
-    def knows(self, name: str) -> bool:
-        """Return whether there is a tool of this name, visible or not."""
-        return name in self._environment.specs or name in self._by_name
+    @property
+    def names(self) -> Collection[str]:
+        """Names of all tools, visible or not."""
+        return {**self._environment.specs, **self._by_name}
 
     def may_call_again(self, name: str) -> bool:
         """Return whether a call of this tool may be made twice: it only reads, or changes what is the episode's own."""

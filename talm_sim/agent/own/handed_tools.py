@@ -122,7 +122,7 @@ def _session_of(tool: Any) -> AgentSession | None:
     if isinstance(tool, HandedTool):
         return tool._session
     session = CURRENT.get()
-    return session if session is not None and session.has_tool(tool.name) else None
+    return session if session is not None and session.name_of_tool(tool.name) else None
 
 
 def _own_of(tool: Any) -> BaseTool:
@@ -157,7 +157,7 @@ async def _play(tool: Any, session: AgentSession, call: _Call) -> Any:
         given = {name: value for name, value in given.items() if name not in injected}
     token = INJECTED.set({**INJECTED.get(), **apart})
     try:
-        played = await session.play(tool.name, given, call.id)
+        played = await session.play(session.name_of_tool(tool.name) or tool.name, given, call.id)
     finally:
         INJECTED.reset(token)
     return _handed(tool, played, call, as_text=session.rules.text_errors)

@@ -10,6 +10,7 @@ from talm_sim.exchange.traces.trace import Said, Trace
 from talm_sim.language.asking import asking_sentences
 from talm_sim.models.base import ASK_HUMAN
 from talm_sim.models.parsing import parse_call, parse_calls, split_reasoning
+from talm_sim.scenarios.tool_names import match_name
 from talm_sim.types import (
     FINISH,
     Episode,
@@ -70,7 +71,10 @@ def episode_of(trace: Trace, scenario: Scenario, epoch: int) -> Episode:
     reader = _Reader(scenario)
     for one in _after_what_was_given(trace.said, scenario, reader):
         reader.read(one)
-    turns, events = reader.turns, reader.events
+    known = {*scenario.tools, *(call.name for call in scenario.gold_calls)}
+    turns = reader.turns
+    # The agent that ran elsewhere may have its tools under names that no model takes here.
+    events = [one.model_copy(update={"name": match_name(one.name, known)}) if isinstance(one, ToolEvent) else one for one in reader.events]
     for number, question in enumerate(trace.asks, 1):
         asked = {"question": question, "answer": "", "responder": ELSEWHERE, "declined": "skip"}
         events.append(HumanEvent(turn=max(len(turns) - 1, 0), call_id=f"interrupt-{number}", by="interrupt", **asked))

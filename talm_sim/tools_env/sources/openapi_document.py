@@ -74,7 +74,7 @@ def tools_from_openapi(document: Mapping[str, Any], source: str = "", *, only: s
     for operation in operations:
         place, identity = f"{operation.method} {operation.path[:_LONGEST_REASON]}", str(operation.own.get("operationId") or "")
         try:
-            name = _identifier(identity) or _identifier(f"{operation.method.lower()}{operation.path}")
+            name = tool_name(identity).strip("_") or re.sub(r"\W+", "_", f"{operation.method.lower()}{operation.path}").strip("_")[:64]
             if name in specs:
                 raise PrerequisiteError(f"another operation is also called '{name}'; tool names must be unique.")
             specs[name], routes[name], left = _tool(reading, whole, name, operation, source)
@@ -176,10 +176,6 @@ def _response(reading: Reading, operation: Mapping[str, Any]) -> JsonObject:
     except (AttributeError, KeyError, TypeError, PrerequisiteError):
         return {}
     return schema and {**schema, "components": reading.root.get("components", {})}
-
-
-def _identifier(text: str) -> str:
-    return tool_name(text.strip("/")).strip("_")
 
 
 def _category(path: str, operation: Mapping[str, Any]) -> str:
