@@ -279,6 +279,8 @@ def _remarks(stored: StoredRun) -> Iterator[str]:
     if cut := found["cut"]:
         read = getattr(stored.job.options, "most_read", RESULT_LIMIT)
         yield f"{count(cut, 'result')} of tools cut to {read:,} characters; --result-limit N reads more"
+    if read := found["calls from text"]:
+        yield f"{read:,} of {found['turns beside']:,} turns: calls read from text; --tool-format native leaves them"
     if streamed := found["streamed"]:
         yield f"{count(streamed, 'turn')} streamed to the agent: a stream gives the finished turn in pieces"
     if past := tools_past(stored):

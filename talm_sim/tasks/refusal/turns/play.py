@@ -87,7 +87,7 @@ async def open_turns(
     environment = Environment(tools, seed=config.seed, clock=VirtualClock, result_limit=RESULT_LIMIT)
     model = acting_model(await shared.model(config, job.created), template, load_wording(config.prompts).get(template, ""))
     person = await open_person(asked.job, shared, environment)
-    rules = TalmRules(person.prompts, {}, steps=STEPS, system=False, answered_turn=answered_turn)
+    rules = TalmRules(person.prompts, {}, steps=STEPS, system=False, answered_turn=answered_turn, text_calls=config.tool_format == "auto")
 
     def agent(saver: BaseCheckpointSaver[Any] | None) -> Agent:
         other = asked.agent(saver)
