@@ -41,9 +41,13 @@ class PlayedCall:
     def read(self) -> tuple[Returned, str | None]:
         """Return what the tool returned, and the text that LangChain writes of its value, where that is not the value's own."""
         made = self.outcome.made if self.outcome is not None else None
-        if self.outcome is None or made is None or made.body != self.outcome.body:
+        if self.outcome is None or made is None:
             return Returned(self._value()), None
         text = read_json(made.header(TEXT_HEADER) or None)
+        if made.body != self.outcome.body:
+            return Returned(self.event.result if isinstance(text, list) else self._value()), None
+        if isinstance(text, list):  # the text is the value itself
+            return Returned(text[0], read_json(made.header(ARTIFACT_HEADER) or None)), None
         if isinstance(made.live, Returned):
             return made.live, text
         return Returned(self._value(), read_json(made.header(ARTIFACT_HEADER) or None), bool(made.header(WORDED_HEADER))), text

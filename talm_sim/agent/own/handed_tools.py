@@ -189,5 +189,8 @@ def _handed(tool: Any, played: PlayedCall | HumanEvent, call: _Call, *, as_text:
 
 def _refusal(tool: Any, call: _Call, why: str) -> ValidationError:
     """Return the error by which LangChain refuses arguments: a graph's node tells its model."""
+    required = tool.args_schema.get("required", ()) if isinstance(tool.args_schema, dict) else ()
+    lacking = [name for name in required if isinstance(call.arguments, dict) and name not in call.arguments]
     fault = PydanticCustomError("invalid_arguments", "{why}", {"why": why})
-    return ValidationError.from_exception_data(tool.name, [{"type": fault, "loc": (), "input": call.arguments}])
+    faults: Any = [{"type": "missing", "loc": (name,), "input": call.arguments} for name in lacking]
+    return ValidationError.from_exception_data(tool.name, faults or [{"type": fault, "loc": ("arguments",), "input": call.arguments}])

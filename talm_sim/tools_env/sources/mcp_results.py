@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from talm_sim.common.json_values import leaves, read_json
-from talm_sim.recordings import TEXT_HEADER, HttpResponse
+from talm_sim.recordings import ARTIFACT_HEADER, TEXT_HEADER, HttpResponse
 from talm_sim.schemas import Schema
 from talm_sim.tools_env.routes import answer, function_error
 from talm_sim.types import JsonObject
@@ -29,7 +29,9 @@ def read_result(result: Any, schema: JsonObject) -> HttpResponse:
     made = answer(value) if has_value else _answer_of("\n".join(blocks))
     if made.status != 200 or not blocks:
         return made
-    return replace(made, headers=(*made.headers, (TEXT_HEADER, json.dumps("\n".join(blocks)))))
+    # LangChain's adapter, as most clients, gives an agent the content, and the structured value beside it.
+    kept = [(TEXT_HEADER, json.dumps(["\n".join(blocks)])), *([(ARTIFACT_HEADER, json.dumps(value))] if has_value else [])]
+    return replace(made, headers=(*made.headers, *kept))
 
 
 def says_more(result: Any) -> bool:

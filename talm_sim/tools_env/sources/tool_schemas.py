@@ -22,7 +22,7 @@ _CHECKING = frozenset(
 KEPT = _CHECKING | {"description", "default", "examples"}
 """Schema keywords that are shown unchanged; the structural ones are rebuilt, titles and the rest are dropped."""
 _TYPES = {"description": str, "examples": list}
-_CHECKED = _CHECKING | {"minProperties", "maxProperties", "minContains", "maxContains", "dependentRequired"}
+_WHOLE = KEPT | {"title", "minProperties", "maxProperties", "minContains", "maxContains", "dependentRequired"}
 _PARTS = frozenset(
     (
         *("items", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else", "unevaluatedItems"),
@@ -214,7 +214,7 @@ class WholeSchemas:
             return node if isinstance(node, bool) else {}
         found: JsonObject = {}
         for key, value in node.items():
-            if key in _CHECKED:
+            if key in _WHOLE:
                 found[key] = value
             elif key in _PARTS and isinstance(value, list):
                 found["prefixItems" if key == "items" else key] = [self._read(one, needs) for one in value]
