@@ -192,7 +192,7 @@ class Events(BaseCallbackHandler):
         note("event start", [serialized["name"], inputs])
 
     def on_tool_end(self, output: Any, **more: Any) -> None:
-        note("event end", [output.content, output])
+        note("event end", [getattr(output, "content", None), output])
 
     def on_chat_model_start(self, serialized: Any, messages: Any, **more: Any) -> None:
         note("event model", [message.type for message in messages[0]])

@@ -101,7 +101,7 @@ def mcp_http(places: dict[str, str]) -> Iterator[str]:
         port = taken.getsockname()[1]
     process = subprocess.Popen([sys.executable, places["mcp_program"], str(port)])
     try:
-        for _ in range(200):
+        while process.poll() is None:
             with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
                 break
             time.sleep(0.05)
