@@ -20,6 +20,7 @@ from langchain.agents.middleware import (
     ToolRetryMiddleware,
 )
 from langchain.agents.structured_output import ToolStrategy
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage, convert_to_openai_messages
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
@@ -184,6 +185,30 @@ def _rich(tools: Sequence[BaseTool], model: Any) -> Any:
     return play
 
 
+class Events(BaseCallbackHandler):
+    """What tracers see."""
+
+    def on_tool_start(self, serialized: Any, input_str: str, *, inputs: Any = None, **more: Any) -> None:
+        note("event start", [serialized["name"], inputs])
+
+    def on_tool_end(self, output: Any, **more: Any) -> None:
+        note("event end", [getattr(output, "content", None), output])
+
+    def on_chat_model_start(self, serialized: Any, messages: Any, **more: Any) -> None:
+        note("event model", [message.type for message in messages[0]])
+
+    def on_llm_end(self, response: Any, **more: Any) -> None:
+        note("event turn", response.generations[0][0].message)
+
+
+def _traced(tools: Sequence[BaseTool], model: Any) -> Any:
+    async def play(messages: Sequence[AnyMessage], tools: Sequence[BaseTool]) -> str:
+        state = await create_agent(model, list(tools)).ainvoke({"messages": [*messages]}, {"callbacks": [Events()]})
+        return str(state["messages"][-1].text)
+
+    return play
+
+
 def _streaming(tools: Sequence[BaseTool], model: Any) -> Any:
     async def play(messages: Sequence[AnyMessage], tools: Sequence[BaseTool]) -> str:
         whole: Any = None
@@ -217,6 +242,7 @@ BUILDERS: dict[str, Build] = {
     "strict": _bound(strict=True),
     "tuned": _bound(top_p=0.5, reasoning_effort="low", user="ann"),
     "rich": _rich,
+    "traced": _traced,
     "unhandled": lambda tools, model: _around(_asking_of(tools, model), ToolNode(tools)),
     "stops": _bound(stop=["\n\n", "END"]),
     "formed": _structured(),

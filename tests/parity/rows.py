@@ -5,7 +5,9 @@ A line names a difference as `compared.differences` does: `result *` is about al
 
 from __future__ import annotations
 
-OPEN: dict[str, dict[str, str]] = {}
+OPEN: dict[str, dict[str, str]] = {
+    "handed_traced": dict.fromkeys(("event start", "event end"), "a Python tool is a LangChain tool within ours, and tracers see both"),
+}
 """Row, to what differs and how."""
 OPEN_LINES: dict[str, str] = {}
 """Of `RUN_SETS`, what no line below the table says yet."""
