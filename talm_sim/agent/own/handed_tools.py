@@ -20,7 +20,7 @@ from talm_sim.agent.own.own_session import CURRENT, AgentSession
 from talm_sim.recordings import Returned
 from talm_sim.tools_env.handed_answers import PlayedCall
 from talm_sim.tools_env.sources.base import CALL_ID, INJECTED
-from talm_sim.tools_env.sources.python import injected_arguments
+from talm_sim.tools_env.sources.injected import injected_arguments
 from talm_sim.tools_env.tool_answers import is_cut
 from talm_sim.types import HumanEvent, ToolSpec
 

@@ -12,7 +12,7 @@ from langgraph.prebuilt import InjectedState, InjectedStore
 from pydantic import BaseModel
 
 from talm_sim.errors import ToolError
-from talm_sim.tools_env.environment import validate_arguments
+from talm_sim.tools_env.argument_check import validate_arguments
 from talm_sim.tools_env.sources.python import PythonSource
 from talm_sim.tools_env.sources.tool_schemas import read_schema
 from talm_sim.types import ToolSpec
