@@ -134,13 +134,12 @@ async def build(
     async with job.task.open(job.having(fail_fast=False) if answered else job, shared) as opened:
         if begun_with is not None:
             _check_same(opened, begun_with)
-        scenarios, cut_out = opened.named(scenarios), None if cut is None else opened.named(cut.scenarios)
-        opened.check(scenarios)
+        scenarios = opened.check(scenarios)
         _check_control(job, scenarios)
         library = shared.library(opened.job.config.cassettes, job.task.recorded_in)
         ignored = ignored_in(library.root / model_folder(job.config.model), job.config.ignore_in_prompts)
         library.ignored = library.ignored if library.ignored.patterns == ignored.patterns else ignored
-        built = Built(opened.job, opened, list(scenarios if cut_out is None else cut_out), grader, library, shared.facts, cut)
+        built = Built(opened.job, opened, list(scenarios if cut is None else opened.check(cut.scenarios)), grader, library, shared.facts, cut)
         await _check_recorded(built)
         yield built
 

@@ -123,12 +123,13 @@ async def open_turns(
         )
 
 
-def _check(scenarios: Sequence[Scenario], environment: Environment, asked: Opened[Job[Any]]) -> None:
+def _check(scenarios: Sequence[Scenario], environment: Environment, asked: Opened[Job[Any]]) -> Sequence[Scenario]:
     asked.check([one for one in scenarios if not acts(one)])
     for one in filter(acts, scenarios):
         if not environment.specs:
             raise PrerequisiteError(f"scenario {one.id}: its functions are not recorded there; record them with --record, or add --live.")
         environment.open(one)
+    return scenarios
 
 
 def turn_bounds(scenarios: Sequence[Scenario], job: Job[RefusalOptions], recorded: Recorded) -> Iterator[Bound]:
