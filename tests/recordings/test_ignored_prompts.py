@@ -21,7 +21,7 @@ from talm_sim.recordings import HttpRequest, Player, Tape
 from tests.models.test_thought_goes_back import strict_server
 from tests.recordings.exchanges import answer, post
 
-TIME = r"\d\d:\d\d"
+TIME = r"\d{1,2}:\d\d"
 
 
 def ask(text: str, **more: Any) -> HttpRequest:
