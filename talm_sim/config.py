@@ -325,6 +325,8 @@ class RunConfig(OptionsModel):
         return is_constrained(self.model, self.tool_format)
 
 
+WHOLE = frozenset({"ignore_in_prompts"})
+"""Lists of which a variable holds one item, as it may contain commas."""
 REMOVED = {"workers": "is gone: processes of this machine play a run with --on local:N."}
 """Options of earlier versions, and what there is now."""
 

@@ -122,8 +122,10 @@ def import_traces(
     name = run_id or f"traces-{re.sub(r'[^A-Za-z0-9._-]+', '-', file.stem)}"
     check_name(name, "--run-id")
     read = read_traces(file)
-    matching = _match_traces(read.traces, known_scenarios(found_task, split, scenarios))
+    known = known_scenarios(found_task, split, scenarios)
+    matching = _match_traces(read.traces, known)
     used, episodes = _episodes(read, matching, task)
+    matching = matching if len(episodes) == len(matching.scenarios) else _match_traces(read.traces, known)
     notes = {"imported": _ABOUT, **_facts(file, read, matching, len(episodes))}
     place = run_dir / name
     if not place.exists():
@@ -171,7 +173,8 @@ def _episodes(read: TraceFile, matching: Matching, task: str) -> tuple[list[Scen
     used: dict[str, Scenario] = {}
     taken = {scenario.id for scenario in matching.scenarios if scenario is not None}
     episodes = []
-    for number, (trace, matched) in enumerate(zip(read.traces, matching.scenarios, strict=True), 1):
+    traces, read.traces = read.traces, []
+    for number, (trace, matched) in enumerate(zip(traces, matching.scenarios, strict=True), 1):
         name = f"trace-{number}"
         while name in taken:
             name += "-unmatched"
@@ -186,6 +189,7 @@ def _episodes(read: TraceFile, matching: Matching, task: str) -> tuple[list[Scen
         used.setdefault(scenario.id, scenario)
         epochs[scenario.id] += 1
         episodes.append(episode)
+        read.traces.append(trace)
     if not episodes:
         raise _nothing_read(Path(), read)
     # Whoever is asked once could be asked in each episode.
