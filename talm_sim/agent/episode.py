@@ -352,7 +352,8 @@ def _episode(
 ) -> Episode:
     awareness, turns = tuple(result.get("awareness", ())), tuple(result.get("model_turns", ()))
     logs = tools.logs() if tools else ()
-    events, perturbations = settle_exposure(result.get("events", ()), turns, logs, agent.prompts, asked=bool(awareness))
+    injected = result.get("injected") or ""
+    events, perturbations = settle_exposure(result.get("events", ()), turns, logs, agent.prompts, asked=bool(awareness), injected=injected)
     return Episode(
         id=episode_id(scenario.id, epoch),
         scenario_id=scenario.id,
@@ -371,7 +372,7 @@ def _episode(
         termination=result["termination"],
         error=result.get("error") or "",
         traceback=result.get("traceback") or "",
-        injected=result.get("injected") or "",
+        injected=injected,
         remarks=_remarks(events, turns, result.get("remarks") or {}),
         usage=sum((item.usage for item in (*awareness, *turns)), Usage()),
         started_at=started,

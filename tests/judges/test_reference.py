@@ -66,7 +66,8 @@ async def test_a_lacking_call_or_fact_fails(answer: str, events: tuple[ToolEvent
 
 
 def test_each_of_equal_gold_calls_is_to_be_made() -> None:
-    judged = [ReferenceJudge(JudgeContext()).judge(episode("39", *[event()] * made), scenario(Facts(required=()), CALL, CALL)) for made in (1, 2)]
+    twice, judge = scenario(Facts(required=()), CALL, CALL), ReferenceJudge(JudgeContext())
+    judged = [judge.judge(episode("39", *[event()] * made), twice) for made in (1, 2)]
     assert judged[0] == (False, "gold call airport_info(iata='HAN', limit=1) was made 1 of 2 times") and judged[1][0] is True
 
 
