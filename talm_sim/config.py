@@ -33,7 +33,9 @@ DEFAULT_MODEL = "openai-api/vllm/smollm2-135m"
 _WEAK_MODELS = frozenset({"smollm2-135m"})
 """Model names for which `--tool-format auto` means `constrained`."""
 RESULT_LIMIT = 8_000
-"""Characters of a tool's result that an agent reads, where the user does not say."""
+"""Characters of a tool's result that the built-in agent reads, where the user does not say."""
+WHOLE_RESULT = 4_000_000
+"""The same of your own agent: no answer of a tool is longer."""
 
 
 _NAMED = re.compile(r"([\w.-]++)(?=([\"']?\s*[:=]\s*[\"']?[^\s\"'])?)")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "RefusedError",
     "RunExistsError",
     "ToolError",
+    "ToolStatusError",
     "ToolsGoneError",
     "did_you_mean",
     "format_names",
@@ -53,6 +54,22 @@ class ToolError(Exception):
     def __init__(self, message: str, code: str) -> None:
         super().__init__(message)
         self.code = code
+
+
+class ToolStatusError(RuntimeError):
+    """What your agent's tool raises when a server answered with an error.
+
+    Attributes:
+        status_code: The HTTP status.
+        headers: The headers of the answer, their names in lower case.
+        body: Its text.
+    """
+
+    def __init__(self, message: str, status_code: int, headers: Mapping[str, str], body: str) -> None:
+        super().__init__(message)
+        self.status_code = status_code
+        self.headers = dict(headers)
+        self.body = body
 
 
 on_command_line: ContextVar[bool] = ContextVar("talm_sim_on_command_line", default=False)

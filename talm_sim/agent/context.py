@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
@@ -12,7 +12,9 @@ from talm_sim.agent.faulty_model import ModelFaults
 from talm_sim.agent.open_requests import OpenRequests
 from talm_sim.common.turn_notes import note_turn
 from talm_sim.errors import BlockedError, CassetteMissError, ContextOverflowError, ProviderError
+from talm_sim.models.asked import BLOCKS, check_asked
 from talm_sim.models.base import ASK_HUMAN, GenerationSettings, Model
+from talm_sim.models.wire_messages import holds_more_than_text
 from talm_sim.tools_env.environment import EpisodeTools
 from talm_sim.tools_env.perturbations import ModelRequestError
 from talm_sim.types import FINISH, ModelTurn, Scenario, Termination, ToolCall, ToolSpec
@@ -36,17 +38,27 @@ class EpisodeContext:
     forms: OpenRequests | None = None
     """What tools ask of the person while calls run; None where there is nobody, or no tool is executed."""
 
-    async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec]) -> ModelTurn:
+    async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], asked: Mapping[str, Any] | None = None) -> ModelTurn:
         """Generate one turn of the agent, with the faults that are injected into it.
+
+        Args:
+            messages: The whole conversation so far.
+            tools: Those that the model is offered.
+            asked: What an own agent asks of the turn (`talm_sim.models.asked`).
 
         Raises:
             ModelRequestError: A fault lets the request fail.
             Exception: Whatever the model raises; see `Model.generate`.
         """
         note_turn(1 + sum(isinstance(message, AIMessage) for message in messages))
+        settings = self.settings
+        if asked is not None:
+            passes, more = getattr(self.model, "passes_on", ()), [BLOCKS] if holds_more_than_text(messages) else []
+            check_asked(self.model.name, passes, [*(key for key in asked if asked[key] != "auto"), *more])
+            settings = replace(settings, asked={key: value for key, value in asked.items() if key in passes})
         if self.faults is None:
-            return await self.model.generate(messages, tools, self.settings)
-        return await self.faults.generate(self.model, messages, tools, self.settings)
+            return await self.model.generate(messages, tools, settings)
+        return await self.faults.generate(self.model, messages, tools, settings)
 
     def shown(self, number: int) -> tuple[ToolSpec, ...]:
         """Return the tools that the model is shown in one of the user's turns, counted from 0: all but those that a later one adds."""

@@ -69,7 +69,7 @@ def _explain_edit_misfit(asked: Approval, decision: Decision) -> str:
     renamed = decision.name not in ("", asked.name)
     if renamed and asked.same_tool:
         return f"the call must remain one of {asked.name}"
-    return "" if renamed or not asked.parameters else Schema(asked.parameters).explain(decision.arguments)
+    return "" if renamed or not asked.parameters else Schema(asked.whole or asked.parameters).explain(decision.arguments)
 
 
 def _explain_form_misfit(form: Form, decision: Decision) -> str:

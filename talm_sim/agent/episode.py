@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -25,7 +25,8 @@ from talm_sim.errors import CassetteMissError, PrerequisiteError, ProviderError
 from talm_sim.models.base import GenerationSettings, Model, ScenarioModel
 from talm_sim.recordings import Player, playing
 from talm_sim.tools_env.environment import Environment, EpisodeTools
-from talm_sim.types import Episode, Event, ModelTurn, Scenario, ToolSpec, Usage, episode_id
+from talm_sim.tools_env.tool_answers import is_cut
+from talm_sim.types import Episode, Event, ModelTurn, Scenario, ToolEvent, ToolSpec, Usage, episode_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,7 +372,13 @@ def _episode(
         error=result.get("error") or "",
         traceback=result.get("traceback") or "",
         injected=result.get("injected") or "",
+        remarks=_with_cuts(events, result.get("remarks") or {}),
         usage=sum((item.usage for item in (*awareness, *turns)), Usage()),
         started_at=started,
         elapsed_s=elapsed,
     )
+
+
+def _with_cuts(events: Iterable[Event], remarks: Mapping[str, int]) -> Mapping[str, int]:
+    cut = sum(isinstance(event, ToolEvent) and is_cut(event.result) for event in events)
+    return {**remarks, "cut": cut} if cut else remarks

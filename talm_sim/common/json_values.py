@@ -29,6 +29,21 @@ def read_json(text: str | bytes | None) -> Any:
     return None if any(len(path) > _DEEPEST for path, _ in _ends(value)) else value
 
 
+def read_result(text: str) -> Any:
+    """Return the value of a tool's result as an agent read it: that of a JSON text, else the text itself.
+
+    >>> read_result('{"a": 1}'), read_result("two words")
+    ({'a': 1}, 'two words')
+    """
+    try:
+        json.loads(text)
+    except ValueError:
+        return text
+    except RecursionError:
+        return None
+    return read_json(text)
+
+
 def same_value(left: Any, right: Any) -> bool:
     """Tell whether two arguments are the same.
 

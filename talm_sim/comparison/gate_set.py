@@ -54,7 +54,8 @@ class Gates:
         found = check_bounds(run, self._bounded) if self._bounded else []
         found += check_against(self._baseline, Side.of_run(run), self._targets) if self._baseline is not None else []
         named = any(gate.name.rpartition(".")[2] == _LEAK for gate in self._bounded)
-        return found + (_check_leaks(run) if self and not named else [])
+        found += _check_leaks(run) if self and not named else []
+        return found + (_check_past(run) if self else [])
 
 
 def check_gates(
@@ -103,6 +104,18 @@ def _check_leaks(run: StoredRun) -> list[GateResult]:
         return []
     said = f"the simulated person gave away what no question was about in {len(leaks):,} of {len(rows):,} episodes: {format_names(leaks, 3)}"
     return [GateResult(f"{_LEAK}<=0", passed=False, found=said, value=len(leaks) / len(rows), n=len(rows))]
+
+
+def tools_past(run: StoredRun) -> list[str]:
+    """Return the names of a graph's own tools that were called, and that the run's environment does not have."""
+    return sorted({what.removeprefix("past ") for row in run.rows() for what in row.remarks if what.startswith("past ")})
+
+
+def _check_past(run: StoredRun) -> list[GateResult]:
+    """Return a missed gate if tools ran past the environment: no fault met them, and nothing of them is recorded."""
+    past = tools_past(run)
+    said = f"ran past the environment, live and unrecorded: {format_names(past, 3)}"
+    return [GateResult("tools_past<=0", passed=False, found=said, value=float(len(past)), n=len(run.rows()))] if past else []
 
 
 def _read_gates(texts: Sequence[str]) -> list[Gate]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from talm_sim.common.json_values import read_json, same_value, value_at
+from talm_sim.common.json_values import read_result, same_value, value_at
 from talm_sim.judges.base import Judge
 from talm_sim.judges.prompts import messages_to_user
 from talm_sim.language.facts.statements import AnswerText, stated_last
@@ -71,7 +71,7 @@ def is_gold_call(scenario: Scenario, index: int, event: ToolEvent) -> bool:
     if not event.ok or others & missing or not isinstance(scenario.target, Facts):
         return False
     facts = [fact for fact in scenario.target.required if fact.call == index and fact.pointer]
-    result = read_json(event.result)
+    result = read_result(event.result)
     return any(map(_is_telling, facts)) and all(same_value(fact.value, value_at(result, fact.pointer)) for fact in facts)
 
 

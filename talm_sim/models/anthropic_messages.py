@@ -10,6 +10,7 @@ from langchain_core.messages import BaseMessage
 from talm_sim.common.credentials import Hider, credentials_in_environment
 from talm_sim.errors import ProviderError
 from talm_sim.models.answers import anthropic_usage, error_in, text_in
+from talm_sim.models.asked import of_anthropic
 from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.models.endings import Answer, check_answer, turn_of
 from talm_sim.models.endpoint import LOGICAL_HOST, Endpoint
@@ -39,6 +40,8 @@ class AnthropicMessages:
         fields: Further fields of every request body.
     """
 
+    passes_on = frozenset({"tool_choice", "stop", "parallel_tool_calls"})
+
     def __init__(self, name: str, model: str, endpoint: Endpoint, *, facts: RequestFacts, fields: dict[str, Any] | None = None) -> None:
         self.name = name
         self._model = model
@@ -67,7 +70,7 @@ class AnthropicMessages:
             body["temperature"] = settings.temperature
         elif settings.temperature is not None and settings.temperature > _HIGHEST_TEMPERATURE:
             self._facts.out_of_range.add(f"a temperature of {settings.temperature:g}, above 1")
-        return body | self._fields | settings.options
+        return body | of_anthropic(settings.asked) | self._fields | settings.options
 
 
 def _answer_in(name: str, answer: dict[str, Any]) -> Answer:

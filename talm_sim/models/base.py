@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -25,6 +25,8 @@ class GenerationSettings:
     choices: tuple[str, ...] = ()
     """Words, one of which a constrained model's text must begin with, if there are any; other models ignore them."""
     options: dict[str, Any] = field(default_factory=dict)
+    asked: Mapping[str, Any] = field(default_factory=dict)
+    """What an own agent asks of this turn (`talm_sim.models.asked`); a model that cannot pass it on is never given it."""
     alternatives: int = 0
     """Number of likeliest first tokens that a turn reports. Models without them, and constrained actions, leave `first_tokens` empty."""
 

@@ -19,6 +19,7 @@ from pydantic import SecretStr
 from talm_sim.common.credentials import Hider, credentials_in_environment, is_distinctive
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.answers import read, usage_of
+from talm_sim.models.asked import ASKED, BLOCKS
 from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.models.endings import Answer, turn_of
 from talm_sim.models.failures import provider_failure
@@ -44,6 +45,8 @@ class LangChainModel:
         client: HTTP client to close with the model.
     """
 
+    passes_on = frozenset({*ASKED, BLOCKS})
+
     def __init__(self, chat: BaseChatModel, name: str = "", *, client: httpx2.AsyncClient | None = None) -> None:
         self.name = name or f"langchain/{type(chat).__name__}"
         self._chat = chat
@@ -54,7 +57,7 @@ class LangChainModel:
         """Generate one turn; see `Model.generate`."""
         fields = type(self._chat).model_fields
         bound = {field: getattr(settings, name) for field, name in _SETTINGS.items() if field in fields}
-        options = {field: value for field, value in bound.items() if value is not None} | settings.options
+        options = {field: value for field, value in bound.items() if value is not None} | dict(settings.asked) | settings.options
         try:
             chat = self._chat.bind_tools(openai_tools(tools), **options) if tools else self._chat.bind(**options)
             message = await chat.ainvoke(list(messages))

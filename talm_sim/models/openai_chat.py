@@ -12,6 +12,7 @@ from langchain_core.messages import BaseMessage
 
 from talm_sim.errors import ProviderError
 from talm_sim.models.answers import error_in, first_tokens, openai_usage, text_in, token_logprobs
+from talm_sim.models.asked import ASKED, BLOCKS
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.endings import Answer, check_answer, turn_of
 from talm_sim.models.endpoint import Endpoint
@@ -31,6 +32,8 @@ class OpenAIChat:
         fields: Further fields of every request body.
         room: Tokens for thought, added to the limit of each answer.
     """
+
+    passes_on = frozenset({*ASKED, BLOCKS})
 
     def __init__(
         self,
@@ -53,7 +56,9 @@ class OpenAIChat:
 
     async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
         """Generate one turn; see `Model.generate`."""
-        fields = {"tools": openai_tools(tools)} if tools else {}
+        asked = dict(settings.asked)
+        offered = openai_tools(tools, strict=asked.pop("strict", None))
+        fields = ({"tools": offered} if tools else {}) | asked
         answer = await self.chat(openai_messages(messages, self.name), settings, fields)
         return turn_of(self.name, answer, model_turns_in(messages))
 

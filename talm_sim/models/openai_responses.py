@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from talm_sim.errors import ProviderError
 from talm_sim.models.answers import error_in, text_in, usage_of
+from talm_sim.models.asked import of_responses
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.endings import Answer, check_answer, turn_of
 from talm_sim.models.endpoint import Endpoint
@@ -32,6 +33,8 @@ class OpenAIResponses:
         room: Tokens for thought, added to the limit of each answer.
     """
 
+    passes_on = frozenset({"tool_choice", "response_format", "parallel_tool_calls", "strict"})
+
     def __init__(self, name: str, model: str, endpoint: Endpoint, *, fields: dict[str, Any] | None = None, room: int = 0) -> None:
         self.name = name
         self._model = model
@@ -45,13 +48,19 @@ class OpenAIResponses:
         body: dict[str, Any] = {"model": self._model, "input": asked, "store": False, "include": [_ENCRYPTED]}
         if tools:
             body["tools"] = [
-                {"type": "function", "name": tool.name, "description": tool.description, "parameters": tool.parameters, "strict": False}
+                {
+                    "type": "function",
+                    "name": tool.name,
+                    "description": tool.description,
+                    "parameters": tool.parameters,
+                    "strict": settings.asked.get("strict") is True,
+                }
                 for tool in tools
             ]
         if settings.temperature is not None:
             body["temperature"] = settings.temperature
         body["max_output_tokens"] = settings.max_new_tokens + self._room
-        body |= self._fields | settings.options
+        body |= of_responses(settings.asked) | self._fields | settings.options
         answer = await self._endpoint.post("/responses", body, lambda answer: _answer_in(self.name, answer))
         return turn_of(self.name, answer, model_turns_in(messages))
 

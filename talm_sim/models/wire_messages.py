@@ -6,7 +6,7 @@ Both are deterministic: equal conversations give equal bytes, or a replay would 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
@@ -19,6 +19,7 @@ STATE = "talm_sim_provider_state"
 THOUGHT_BLOCKS = frozenset({"thinking", "redacted_thinking"})
 THOUGHT_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "extra_content", "thinking_blocks")
 """Fields of an assistant message with thought that servers take back: DeepSeek's and vLLM's text, OpenRouter's blocks, Gemini's signatures."""
+_APART = frozenset({*THOUGHT_BLOCKS, "tool_use", "tool_call", "reasoning", "reasoning_content", "function_call"})
 _UNPARSABLE_KEY = "unparsable_arguments"
 """Key for the arguments of a call that was not JSON: servers load the arguments of earlier calls, so it is sent back as an object that
 quotes it.
@@ -61,11 +62,11 @@ def openai_messages(messages: Sequence[BaseMessage], model: str = "") -> list[_W
     return [_openai_message(message, model) for message in messages]
 
 
-def openai_tools(tools: Sequence[ToolSpec]) -> list[_Wire]:
-    """Return function specifications, without `strict`: it would refuse optional arguments, and many servers do not know it."""
-    return [
-        {"type": "function", "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters}} for tool in tools
-    ]
+def openai_tools(tools: Sequence[ToolSpec], *, strict: bool | None = None) -> list[_Wire]:
+    """Return function specifications; `strict` only where an agent asks for it: it refuses optional arguments, and servers may not know it."""
+    more = {} if strict is None else {"strict": strict}
+    described = ({"name": tool.name, "description": tool.description, "parameters": tool.parameters, **more} for tool in tools)
+    return [{"type": "function", "function": function} for function in described]
 
 
 def _openai_message(message: BaseMessage, model: str) -> _Wire:
@@ -74,15 +75,32 @@ def _openai_message(message: BaseMessage, model: str) -> _Wire:
             {"id": call_id, "type": "function", "function": {"name": name, "arguments": json.dumps(arguments, ensure_ascii=False)}}
             for call_id, name, arguments in _calls_of(message)
         ]
-        text = text_of(message)
-        said: _Wire = {"role": "assistant", "content": text}
+        text, content = text_of(message), _content_of(message)
+        said: _Wire = {"role": "assistant", "content": content, **_name_of(message)}
         if calls:
-            said = {"role": "assistant", "content": text or None, "tool_calls": calls}
+            said = {**said, "content": content or None, "tool_calls": calls}
         state = state_of(message, model)
         return _as_it_came(said, text, state) if state else said
     if isinstance(message, ToolMessage):
-        return {"role": "tool", "tool_call_id": message.tool_call_id, "content": text_of(message)}
-    return {"role": _role(message), "content": text_of(message)}
+        return {"role": "tool", "tool_call_id": message.tool_call_id, "content": _content_of(message)}
+    return {"role": _role(message), "content": _content_of(message), **_name_of(message)}
+
+
+def _name_of(message: BaseMessage) -> _Wire:
+    return {"name": message.name} if message.name else {}
+
+
+def _content_of(message: BaseMessage) -> str | list[Any]:
+    """Return the content as an agent wrote it, a text or blocks; blocks of calls and of thought have fields of their own."""
+    if isinstance(message.content, str):
+        return message.content
+    return [one for one in message.content if not (isinstance(one, dict) and one.get("type") in _APART)]
+
+
+def holds_more_than_text(messages: Iterable[BaseMessage]) -> bool:
+    """Return whether messages hold something that is no text, such as an image."""
+    blocks = (one for message in messages if isinstance(message.content, list) for one in message.content if isinstance(one, dict))
+    return any(one.get("type", "text") not in (*_APART, "text") for one in blocks)
 
 
 def state_of(message: AIMessage, model: str) -> _Wire | None:

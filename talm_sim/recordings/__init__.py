@@ -14,7 +14,16 @@ From the lowest layer up:
 """
 
 from talm_sim.common.credentials import REDACTED
-from talm_sim.recordings.http_exchange import FAULT_HEADER, STATE_HEADER, HttpRequest, HttpResponse
+from talm_sim.recordings.http_exchange import (
+    ARTIFACT_HEADER,
+    FAULT_HEADER,
+    STATE_HEADER,
+    TEXT_HEADER,
+    WORDED_HEADER,
+    HttpRequest,
+    HttpResponse,
+    Returned,
+)
 from talm_sim.recordings.library import CassetteLibrary, RecordedAnswer, Recording, model_folder, shipped_cassettes
 from talm_sim.recordings.packing import export
 from talm_sim.recordings.player import Player, current_player, playing
@@ -23,9 +32,12 @@ from talm_sim.recordings.tape import Tape
 from talm_sim.recordings.transport import RecordingTransport
 
 __all__ = [
+    "ARTIFACT_HEADER",
     "FAULT_HEADER",
     "REDACTED",
     "STATE_HEADER",
+    "TEXT_HEADER",
+    "WORDED_HEADER",
     "CassetteLibrary",
     "HttpRequest",
     "HttpResponse",
@@ -34,6 +46,7 @@ __all__ = [
     "Recording",
     "RecordingTransport",
     "Redactor",
+    "Returned",
     "Tape",
     "current_player",
     "export",

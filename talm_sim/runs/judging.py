@@ -225,7 +225,7 @@ def _find_way_out(conn: sqlite3.Connection, job: Job[Any], specs: Mapping[str, T
             human=episode.human,
             answers=clean_answers(episode.events),
             others=others,
-            result_limit=getattr(job.options, "result_limit", RESULT_LIMIT),
+            result_limit=getattr(job.options, "most_read", RESULT_LIMIT),
         )
         return way.exists if way.exists or way == "none" else None
 

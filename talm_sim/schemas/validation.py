@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from functools import cached_property
 from itertools import islice
@@ -61,15 +62,21 @@ class Schema:
                 raise NotChecked(why or work.why)
         return found
 
-    def fault(self, value: Any) -> ValidationError | None:
-        """Return the worst fault of a value; None if all of it fits.
+    def fault(self, value: Any, shown: Schema | None = None) -> ValidationError | None:
+        """Return the worst fault of a value, if possible as a shorter schema that was `shown` finds it; None if all of it fits.
 
         Raises:
             NotChecked: Nothing was found, and not all could be checked.
         """
         from jsonschema.exceptions import best_match
 
-        best: ValidationError | None = best_match(self.faults(value))
+        faults = self.faults(value)
+        if faults and shown is not None and shown is not self:
+            places = [[*one.absolute_path] for one in faults]
+            with contextlib.suppress(NotChecked):
+                known = [one for one in shown.faults(value) if one.instance is not None]
+                faults = [one for one in known if any([*one.absolute_path][: len(place)] == place for place in places)] or faults
+        best: ValidationError | None = best_match(faults)
         return best
 
     def explain(self, value: Any, most: int = 300) -> str:

@@ -25,6 +25,7 @@ from talm_sim.tasks.acting.person_model import open_responder, who_answers
 from talm_sim.tasks.acting.standing_in import kept_of_replaceable
 from talm_sim.tasks.base import Job, RunView, Task
 from talm_sim.tasks.bounds import RESULT_TOKENS, Bound
+from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.open_job import Opened, Recorded
 from talm_sim.tasks.options import AgentTaskOptions
 from talm_sim.tasks.registry import list_tasks, read_line
@@ -136,7 +137,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
     def bounds(self, scenarios: Sequence[Scenario], job: Job[AgentTaskOptionsT], recorded: Recorded) -> Iterator[Bound]:
         """Yield the bounds on each episode's cost; the user's own agent need not ask a model at all."""
         prompts = _prompts(job)
-        options, result_tokens = job.options, RESULT_TOKENS * job.options.result_limit // RESULT_LIMIT
+        options, result_tokens = job.options, RESULT_TOKENS * (job.options.result_limit or RESULT_LIMIT) // RESULT_LIMIT
         if options.agent is not None:
             return episode_bounds(scenarios, job, recorded, prompts, lambda group: (), least=0, result_tokens=result_tokens)
         return episode_bounds(
@@ -156,7 +157,8 @@ class AgentTask(Task[AgentTaskOptionsT]):
         job = job if job.options.agent is None else settle_own_agent(job)
         few = job.options.agent is None and job.config.model.removeprefix("sim/") not in FAULT_CONTROLS
         turns = TURNS if few else _OWN_TURNS
-        return settle_acting(job, recorded, turn_limit=turns, finish=_finish_of(job.options))
+        settled = settle_acting(job, recorded, turn_limit=turns, finish=_finish_of(job.options))
+        return settled if settled.options.tool_errors != "auto" else settled.having(tool_errors=_errors_of(settled, recorded))
 
     def key(self, job: Job[AgentTaskOptionsT]) -> Mapping[str, Any]:
         """Return the settings that shape a conversation."""
@@ -165,9 +167,11 @@ class AgentTask(Task[AgentTaskOptionsT]):
         agent = {"agent": job.options.agent} if job.options.agent else {}
         # Recordings from before these options were made with their defaults of then.
         finish = {"finish": "tool"} if _finish_of(job.options) == "tool" else {}
-        limit = {"result_limit": job.options.result_limit} if job.options.result_limit != RESULT_LIMIT else {}
+        limit = {"result_limit": job.options.result_limit} if job.options.result_limit not in (None, RESULT_LIMIT) else {}
+        errors = {"tool_errors": "raise"} if job.options.tool_errors == "raise" else {}
+        context = {"agent_context": job.options.agent_context} if job.options.agent_context else {}
         unasked = {"no_awareness": True} if job.options.no_awareness else {}
-        return {**own, **agent, **finish, **limit, **unasked}
+        return {**own, **agent, **finish, **limit, **unasked, **errors, **context}
 
     def judges(self, job: Job[AgentTaskOptionsT]) -> tuple[str, ...]:
         """Return the judge of faults if the run injects any, and that of refusals if a person may refuse calls."""
@@ -240,11 +244,12 @@ class AgentTask(Task[AgentTaskOptionsT]):
 
         options = job.options
         if own is not None:
-            from talm_sim.agent.own.own_session import AgentLimits
+            from talm_sim.agent.own.agent_rules import AgentRules
             from talm_sim.agent.own.sessions import Sessions
 
             rounds = 0 if options.human in {"none", "recorded"} else options.rounds
-            return Sessions(own, AgentLimits(options.turn_limit or TURNS, options.token_limit, options.agent_timeout, rounds))
+            own_limits = (options.turn_limit or TURNS, options.token_limit, options.agent_timeout, rounds)
+            return Sessions(own, AgentRules(*own_limits, options.tool_errors == "text", options.agent_context))
         groups, alone = () if options.no_awareness else self.splits["all"], options.stop_after is not None
         asked = {group: self.questions(group) for group in groups}
         limits = (options.turn_limit or TURNS, options.token_limit)
@@ -297,6 +302,14 @@ def _finish_of(options: AgentTaskOptions) -> str:
     return options.finish if options.finish != "auto" else FINISH_BY if options.agent is None else "text"
 
 
+def _errors_of(job: Job[AgentTaskOptionsT], recorded: Recorded) -> str:
+    """Return how a tool's failure reaches the agent: a recording from before there was a choice was made with texts."""
+    if job.options.agent is None:
+        return "text"
+    known = [way for way in ("raise", "text") if recorded.conversation(job.config.model, recording_key(job.having(tool_errors=way)))]
+    return known[0] if known and job.config.models is Traffic.REPLAY else "raise"
+
+
 def _environment(job: Job[Any], tools: Tools, others: Mapping[str, Sequence[Mapping[str, Any]]], *, built_in: bool) -> Environment:
     from talm_sim.tools_env.clock import RealClock, VirtualClock
     from talm_sim.tools_env.environment import Environment
@@ -311,7 +324,7 @@ def _environment(job: Job[Any], tools: Tools, others: Mapping[str, Sequence[Mapp
         perturb=options.perturb,
         seed=config.seed,
         clock=clock,
-        result_limit=options.result_limit,
+        result_limit=options.most_read,
         others=others,
         writing=options.writing,
         approve=guarded_tools(options.approve, tools) if options.approve else frozenset(),

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator
 
 from talm_sim.common.typed_options import OptionsModel
-from talm_sim.config import GEN, OPE, RESULT_LIMIT, SCO, Names, option
+from talm_sim.config import GEN, OPE, RESULT_LIMIT, SCO, WHOLE_RESULT, Names, ProviderOptions, option
 from talm_sim.errors import PrerequisiteError
 
 
@@ -116,8 +116,18 @@ class AgentTaskOptions(AgentOptions):
         "auto", GEN, "What counts as the answer: a Finish call (tool) or plain text (text).", metavar="NAME", rare=True
     )
     """`auto` is settled when a run is built: `talm_sim.tasks.acting.acting_task.FINISH_BY`, of your own agent `text`."""
-    result_limit: int = option(RESULT_LIMIT, GEN, "Characters of a tool's result that are read.", metavar="N", rare=True, ge=1)
-    """By the agent, and so by the judges."""
+    result_limit: int | None = option(None, GEN, "Characters of a tool's result that are read.", metavar="N", rare=True, ge=1)
+    """By the agent, and so by the judges. By default 8,000 for the built-in agent; your agent gets whole results."""
+    tool_errors: Literal["auto", "raise", "text"] = option(
+        "auto", GEN, "How your agent learns that a tool failed: an error (raise) or a text.", metavar="NAME", rare=True
+    )
+    """`auto` is settled when a run is built: `raise`, and of the built-in agent `text`."""
+    agent_context: ProviderOptions = option({}, GEN, "Context of your graph (context_schema); repeatable.", metavar="K=V", rare=True)
+
+    @property
+    def most_read(self) -> int:
+        """Characters of a tool's result that are read."""
+        return self.result_limit or (RESULT_LIMIT if self.agent is None else WHOLE_RESULT)
 
     stop_after: Literal["awareness"] | None = option(None, GEN, "Ask only the awareness questions.", metavar="awareness", rare=True)
     no_awareness: bool = option(False, GEN, "Leave the awareness questions out.", rare=True)
@@ -134,6 +144,10 @@ class AgentTaskOptions(AgentOptions):
             raise PrerequisiteError("stop_after: your own agent is asked no awareness questions; leave out --stop-after or --agent.")
         if self.stop_after is not None and self.no_awareness:
             raise PrerequisiteError("no_awareness: --stop-after asks these questions alone; leave out one of the two.")
+        if self.agent is None and self.tool_errors == "raise":
+            raise PrerequisiteError("tool_errors: the built-in agent reads failures as text; leave out --tool-errors, or add --agent.")
+        if self.agent is None and self.agent_context:
+            raise PrerequisiteError("agent_context: only your own graph takes a context; add --agent MODULE:GRAPH, or leave it out.")
         if self.agent is not None:
             if self.finish == "tool":
                 raise PrerequisiteError("finish: your agent ends its episodes itself; leave out --finish, or write --finish text.")

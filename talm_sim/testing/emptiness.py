@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from langchain_core.messages import HumanMessage, SystemMessage
 
+from talm_sim.common.json_values import read_result
 from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.testing.seen_calls import has_arguments, was_struck
 from talm_sim.types import Episode, ToolEvent
@@ -47,10 +47,7 @@ def _answers(later: ToolEvent, event: ToolEvent) -> bool:
 
 
 def _says_nothing(event: ToolEvent) -> bool:
-    try:
-        return _is_empty(json.loads(event.result))
-    except (ValueError, RecursionError):
-        return False
+    return _is_empty(read_result(event.result))
 
 
 def _is_empty(value: Any) -> bool:

@@ -3,12 +3,13 @@
 From the lowest layer up:
 
 - `clock.py` is an episode's time, real or virtual
-- `routes.py` writes a tool's call as an HTTP request, `restarts.py` says what happens to calls when a service dies
+- `styles.py` writes arguments in OpenAPI's styles, `routes.py` a tool's call as an HTTP request
+- `restarts.py` says what happens to calls when a service dies
 - `extension_keys.py` names what an OpenAPI document says of a tool beyond the standard
 - `asking_tools.py` lets a tool ask a person during a call
 - `sources/` opens tools of each kind of source
 - `perturbations/` are the faults
-- `tool_answers.py` writes what the model reads of an answer
+- `tool_answers.py` writes what the model reads of an answer, `handed_answers.py` gives it to an agent of yours
 - `toolbox.py` holds the tools of a run, each call recorded, replayed or made
 - `caller.py` makes single calls outside any episode
 - `guarded.py` says which calls wait for a person

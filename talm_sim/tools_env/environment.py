@@ -16,17 +16,18 @@ from functools import lru_cache, partial
 from typing import Any
 
 from talm_sim.common.digests import canonical_json
-from talm_sim.common.json_values import read_json
+from talm_sim.common.json_values import read_result
 from talm_sim.config import RESULT_LIMIT
 from talm_sim.errors import PrerequisiteError, ToolError
 from talm_sim.recordings import Player
 from talm_sim.schemas import NotChecked, Schema
 from talm_sim.tools_env.asking_tools import Again, CallPaused, PersonClock, call_in_rounds
 from talm_sim.tools_env.clock import Clock, RealClock
+from talm_sim.tools_env.handed_answers import PlayedCall
 from talm_sim.tools_env.perturbations import Call, Outcome, Perturbation, ReadAnswer, narrow_tools, open_perturbations
 from talm_sim.tools_env.routes import NOT_EXECUTABLE, fault_of, fill_path, states_of
 from talm_sim.tools_env.strikes import Strikes
-from talm_sim.tools_env.tool_answers import cut_text, refusal_text, render_outcome
+from talm_sim.tools_env.tool_answers import cut_text, read_answer, refusal_text
 from talm_sim.tools_env.toolbox import Tools, ToolSession
 from talm_sim.types import Approval, Event, Origin, PerturbationLog, Scenario, ToolCall, ToolEvent, ToolSpec, UnparsableCall
 
@@ -165,6 +166,10 @@ class EpisodeTools:
         return sum(self._slept.values())
 
     async def call(self, call: ToolCall | UnparsableCall, turn: int, again: Again | None = None, *, pauses: bool = False) -> ToolEvent:
+        """Make a call as `play` does, and return what is kept of it."""
+        return (await self.play(call, turn, again, pauses=pauses)).event
+
+    async def play(self, call: ToolCall | UnparsableCall, turn: int, again: Again | None = None, *, pauses: bool = False) -> PlayedCall:
         """Execute one call. The model's mistakes and the tools' failures come back as events with `ok` False.
 
         Raises:
@@ -174,15 +179,11 @@ class EpisodeTools:
         """
         started, slept, person = time.perf_counter() - (again.kept["seconds"] if again else 0.0), 0.0, PersonClock()
         arguments: Mapping[str, Any] = call.arguments if isinstance(call, ToolCall) else {}
-        origin, status, name = Origin.PERTURBED, None, call.name
-        states = ("", "")
+        origin, name, states = Origin.PERTURBED, call.name, ("", "")
         logs: tuple[PerturbationLog, ...] = ()
-        writes = False
+        writes, outcome, failed = False, None, None
         try:
             spec, arguments = self._check(call)
-        except ToolError as err:
-            result, error = refusal_text(err)
-        else:
             name = spec.name
             writes = not self._environment.tools.only_reads(name)
             numbered = self._make_call(spec, arguments, call, again)
@@ -195,20 +196,21 @@ class EpisodeTools:
             finally:
                 slept = numbered.clock.slept
                 self._slept[turn] = max(slept, self._slept.get(turn, 0.0))
-            status = outcome.status
-            result, error = render_outcome(outcome, self._environment.result_limit)
-            if not error and self.perturbations:
+            result = read_answer(outcome, self._environment.result_limit)
+            if self.perturbations:
                 self._earlier.append(ReadAnswer(name, outcome.value, arguments))
-        return ToolEvent(
+        except ToolError as err:
+            result, failed = refusal_text(err)[0], err
+        event = ToolEvent(
             turn=turn,
             call_id=call.id,
             name=name,
             called_as="" if name == call.name else call.name,
             arguments=arguments,
             result=result,
-            ok=not error,
-            status=status,
-            error=error,
+            ok=failed is None,
+            status=None if outcome is None else outcome.status,
+            error="" if failed is None else failed.code,
             perturbations=logs,
             origin=origin,
             writes=writes,
@@ -216,6 +218,7 @@ class EpisodeTools:
             state_after=states[1],
             elapsed_ms=(time.perf_counter() - started - person.seconds + slept) * 1e3,
         )
+        return PlayedCall(event, outcome, failed)
 
     @property
     def guarded(self) -> bool:
@@ -237,7 +240,8 @@ class EpisodeTools:
         if name not in environment.approve:
             return None
         shown, again = self._by_name[call.name], self.may_call_again(name)
-        return Approval(name=call.name, arguments=call.arguments, description=shown.description, repeatable=again, parameters=shown.parameters)
+        asked: dict[str, Any] = {"description": shown.description, "parameters": shown.parameters, "whole": shown.whole}
+        return Approval(name=call.name, arguments=call.arguments, repeatable=again, **asked)
 
     def _check(self, call: ToolCall | UnparsableCall) -> tuple[ToolSpec, Mapping[str, Any]]:
         """Return the tool that a call means and its arguments, if they fit the tool."""
@@ -347,7 +351,7 @@ class EpisodeTools:
         """Count the calls of a process that ended before it could keep `state`; only the events show what happened."""
         calls = [event for event in events if isinstance(event, ToolEvent) and event.error not in _UNCOUNTED]
         self._earlier = [
-            ReadAnswer(event.name, read, event.arguments) for event in calls if event.ok and (read := read_json(event.result)) is not None
+            ReadAnswer(event.name, read, event.arguments) for event in calls if event.ok and (read := read_result(event.result)) is not None
         ]
         if len(calls) > self._calls:
             self._calls = len(calls)
@@ -360,9 +364,10 @@ def validate_arguments(spec: ToolSpec, arguments: Mapping[str, Any]) -> None:
     Raises:
         ToolError: The arguments do not fit; the message says which one and why.
     """
-    schema = canonical_json(spec.parameters)
+    shown = canonical_json(spec.parameters)
+    schema = canonical_json(spec.whole) if spec.whole else shown
     try:
-        error = _schema(schema).fault(arguments)
+        error = _schema(schema).fault(arguments, _schema(shown))
     except NotChecked as err:
         _warn_unchecked(spec.name, schema, str(err))
         return

@@ -7,13 +7,16 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from email.message import Message
 from typing import Any
-from urllib.parse import quote, unquote, urlencode
+from urllib.parse import quote, unquote
 
 from pydantic_core import to_json
 
+from talm_sim.common.json_values import read_json
 from talm_sim.errors import ToolError
 from talm_sim.recordings import FAULT_HEADER, STATE_HEADER, HttpRequest, HttpResponse
+from talm_sim.tools_env.styles import JSON_STYLE, in_header, in_path, in_query
 from talm_sim.types import Route
 
 LOGICAL_HOST = "http://tools.invalid"
@@ -33,26 +36,55 @@ _JSON = (("content-type", "application/json"),)
 def build_request(route: Route, arguments: Mapping[str, Any], *, headers_apart: bool = False) -> HttpRequest:
     """Turn a tool call into its HTTP request on the logical host.
 
-    Arguments fill the `{name}` parts of the path first. Those that `route.query` and `route.header` name go to the query string; the others
-    to a JSON body where the method takes one, else to the query string as well.
+    Arguments fill the `{name}` parts of the path first. Those that `route.query`, `route.header` and `route.cookie` name go to the query
+    string; the others to the body where the route has one, else to the query string as well. There, null leaves an argument out.
 
     Args:
         route: The way to the tool.
         arguments: Its arguments.
-        headers_apart: Whether header arguments are sent as headers, as on the wire; in a recording they are in the query string.
+        headers_apart: Whether header and cookie arguments are sent as such, as on the wire; in a recording they are in the query string.
 
     Raises:
         ToolError: An argument would leave its place in the path.
     """
     path, rest = fill_path(route, arguments)
-    headers = {name: _header(rest.pop(name)) for name in route.header if headers_apart and name in rest}
-    has_body = route.method in {"POST", "PUT", "PATCH"}
-    query = {name: rest.pop(name) for name in sorted(rest) if not has_body or name in (*route.query, *route.header)}
-    pairs = [(name, _text(item)) for name, value in query.items() for item in (value if isinstance(value, list) else [value])]
-    url = LOGICAL_HOST + path + ("?" + urlencode(pairs) if query else "")
-    if not has_body:
-        return HttpRequest(route.method, url, headers, None)
-    return HttpRequest(route.method, url, {"Content-Type": "application/json", **headers}, json.dumps(rest, sort_keys=True).encode())
+    body_type = route.body or (_JSON[0][1] if route.body is not None and route.method in {"POST", "PUT", "PATCH"} else "")
+    aside = (*route.query, *route.header, *route.cookie)
+    beside = {name: rest.pop(name) for name in sorted(rest) if not body_type or name in aside}
+    beside = {name: value for name, value in beside.items() if value is not None}
+    headers = {name: in_header(name, beside.pop(name), route.styles.get(name, "simple")) for name in route.header if name in beside}
+    cookies = {name: in_query(name, beside.pop(name), route.styles.get(name, "form*")) for name in route.cookie if name in beside}
+    pairs = {name: in_query(name, value, route.styles.get(name, "form*")) for name, value in beside.items()}
+    if not headers_apart:
+        pairs |= {name: in_query(name, text) for name, text in {**headers, **{name: "; ".join(one) for name, one in cookies.items()}}.items()}
+        headers = {}
+    elif crumbs := [pair for one in cookies.values() for pair in one]:
+        headers["Cookie"] = "; ".join(crumbs)
+    url = LOGICAL_HOST + path + (f"?{'&'.join(pair for name in sorted(pairs) for pair in pairs[name])}" if pairs else "")
+    body = _body(route, body_type, rest) if body_type else None
+    return HttpRequest(route.method, url, headers if body is None else {"Content-Type": body_type, **headers}, body)
+
+
+def _body(route: Route, body_type: str, arguments: Mapping[str, Any]) -> bytes | None:
+    """Return the body that arguments make; None where nothing of it is given and the method does not always have one."""
+    if not arguments and (route.bare or route.method in {"GET", "DELETE"}):
+        return None
+    value = arguments[route.bare] if route.bare else arguments
+    if is_form(body_type) and isinstance(value, Mapping):
+        styles = {name: route.styles.get(name, JSON_STYLE if isinstance(one, dict) else "form*") for name, one in value.items()}
+        return "&".join(pair for name, one in sorted(value.items()) for pair in in_query(name, one, styles[name]) if one is not None).encode()
+    return (value if isinstance(value, str) and not is_json(body_type) else json.dumps(value, sort_keys=True)).encode()
+
+
+def is_json(kind: str) -> bool:
+    """Return whether a media type is JSON."""
+    bare = kind.partition(";")[0].strip().lower()
+    return bare in {"*/*", "application/*"} or bare.endswith(("/json", "+json"))
+
+
+def is_form(kind: str) -> bool:
+    """Return whether a media type is that of a form."""
+    return kind.partition(";")[0].strip().lower() == "application/x-www-form-urlencoded"
 
 
 def fill_path(route: Route, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -62,13 +94,13 @@ def fill_path(route: Route, arguments: Mapping[str, Any]) -> tuple[str, dict[str
         ToolError: A segment would be empty, `.` or `..`: another operation than the tool's would be called.
     """
     rest = dict(arguments)
-    given = {name: quote(_text(rest.pop(name)), safe="") for name in arguments if "{" + name + "}" in route.path}
+    given = {name: rest.pop(name) for name in arguments if "{" + name + "}" in route.path}
     segments = []
     for segment in route.path.split("/"):
         filled, names = segment, [name for name in given if "{" + name + "}" in segment]
         for name in names:
-            filled = filled.replace("{" + name + "}", given[name])
-        if names and (not filled or leads_away(filled)):
+            filled = filled.replace("{" + name + "}", in_path(name, given[name], route.styles.get(name, "simple")))
+        if names and (not filled or leads_away(filled) or any(given[name] is None for name in names)):
             raise ToolError(
                 f"Invalid arguments at {', '.join(names)}: in the path of this tool, no part may be empty, '.' or '..'.", "invalid_arguments"
             )
@@ -108,15 +140,41 @@ def posted(source: str, tools: Iterable[str], *, asks: bool = False) -> dict[str
 def answer(value: Any) -> HttpResponse:
     """Return the result of a tool that is not reached over HTTP, as the answer that is recorded; anything but JSON becomes its text.
 
-    A value that contains itself, a number that JSON lacks, or half a character is the tool's failure.
+    A value that contains itself, or a number that JSON lacks, is the tool's failure.
     """
     try:
-        body = to_json(value, fallback=str)
+        try:
+            body = to_json(value, fallback=str)
+        except ValueError:  # it holds broken bytes, or half a character
+            body = json.dumps(value, default=str).encode()
         if b"NaN" in body or b"Infinity" in body:
             json.loads(body, parse_constant=_refuse)
-    except (ValueError, RecursionError) as err:
+    except (TypeError, ValueError, RecursionError) as err:
         return failure(500, f"{type(err).__name__}: {err}")
     return HttpResponse(200, "OK", _JSON, body)
+
+
+def as_json(response: HttpResponse) -> HttpResponse:
+    """Return an answer whose header says that it is no JSON as its text, in JSON; a file that is no text says its size and type.
+
+    A success without a body, and a JSON object or list under another name, stay as they are.
+    """
+    said = next((value for name, value in response.headers if name.lower() == "content-type"), "")
+    if not said.strip() or is_json(said) or not response.body.strip() or fault_of(response):
+        return response
+    if isinstance(read_json(response.body), dict | list):
+        return response
+    named = Message()
+    named["content-type"] = said
+    text_kind = named.get_content_maintype() == "text"
+    try:
+        text = response.body.decode(named.get_content_charset("utf-8"), "replace" if text_kind else "strict")
+    except LookupError:
+        text = response.body.decode("utf-8", "replace")
+    except UnicodeError:
+        text = f"[{len(response.body):,} bytes of {named.get_content_type()}]"
+    kept = [one for one in response.headers if one[0].lower() != "content-type"]
+    return replace(response, headers=(*kept, *_JSON), body=json.dumps(text, ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def _refuse(constant: str) -> None:
@@ -146,7 +204,8 @@ def unexecuted_response() -> HttpResponse:
 
 def fault_of(response: HttpResponse) -> str:
     """Return the reason code of a failed answer: not taken, a function's own error, or a call that nothing executes; else empty."""
-    return next((value for name, value in response.headers if name.lower() == FAULT_HEADER and value in _FAULTS), "")
+    found = response.header(FAULT_HEADER)
+    return found if found in _FAULTS else ""
 
 
 def with_states(response: HttpResponse, before: str, after: str) -> HttpResponse:
@@ -156,17 +215,5 @@ def with_states(response: HttpResponse, before: str, after: str) -> HttpResponse
 
 def states_of(response: HttpResponse) -> tuple[str, str]:
     """Return the digests that `with_states` gave an answer; empty if it has none."""
-    found = next((value for name, value in response.headers if name.lower() == STATE_HEADER), "")
-    before, _, after = found.partition(" ")
+    before, _, after = response.header(STATE_HEADER).partition(" ")
     return before, after
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def _header(value: Any) -> str:
-    # A line break would end the header, and what follows it be another one; and no header holds other control characters.
-    return " ".join("".join(one if one >= " " and one != "\x7f" else " " for one in _text(value)).split())

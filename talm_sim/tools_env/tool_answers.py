@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from typing import Any
 
 from talm_sim.common.digests import canonical_json
 from talm_sim.common.json_values import read_json
@@ -17,6 +19,7 @@ _NO_ANSWER = {
     NOT_EXECUTABLE: "This tool cannot be executed here.",
     TOO_LARGE: "The tool's answer is larger than 4 MB and was not read.",
 }
+_CUT = re.compile(r"\.\.\. \[\d+ characters cut\]\Z")
 
 
 def render_outcome(outcome: Outcome, limit: int) -> tuple[str, str]:
@@ -46,19 +49,34 @@ def read_answer(outcome: Outcome, limit: int = RESULT_LIMIT) -> str:
     assert outcome.status is not None
     try:
         value = json.loads(outcome.body)
-        text = canonical_json(value)
-        text.encode()  # JSON can contain half a character, and nothing else can
+        text = write_result(value)
     except (ValueError, RecursionError):
-        broken = cut_text(outcome.body.decode(errors="replace"), 200)
+        broken = cut_text(outcome.body.decode(errors="backslashreplace"), 200)
         raise ToolError(f"The tool answered with a broken body: {broken}", "malformed_body") from None
     if not 200 <= outcome.status < 300:
         detail = value.get("detail", value) if isinstance(value, dict) else value
-        told = cut_text(detail if isinstance(detail, str) else canonical_json(detail), 500)
+        told = cut_text(write_result(detail), 500)
+        stop = "" if told.endswith((".", "!", "?")) else "."
         wait = f" Retry after {outcome.retry_after:g} s." if outcome.retry_after is not None else ""
-        raise ToolError(f"HTTP {outcome.status}: {told}.{wait}", f"http_{outcome.status}")
+        raise ToolError(f"HTTP {outcome.status}: {told}{stop}{wait}", f"http_{outcome.status}")
     return cut_text(text, limit)
+
+
+def write_result(value: Any) -> str:
+    """Write a tool's result for the built-in agent: a text as it is, anything else as JSON in the order it came.
+
+    >>> write_result("two words"), write_result({"b": 1, "a": None})
+    ('two words', '{"b":1,"a":null}')
+    """
+    text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return text.encode(errors="backslashreplace").decode()  # JSON can hold half a character, and no message can
 
 
 def cut_text(text: str, limit: int) -> str:
     """Cut a text, and say how much of it."""
     return text if len(text) <= limit else f"{text[:limit]}... [{len(text) - limit} characters cut]"
+
+
+def is_cut(result: str) -> bool:
+    """Return whether a result is only the beginning of what the tool returned."""
+    return _CUT.search(result, max(len(result) - 60, 0)) is not None

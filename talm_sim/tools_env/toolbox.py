@@ -208,7 +208,8 @@ class Tools:
 
     def hide_credentials(self, found: HttpResponse) -> HttpResponse:
         """Return an answer without this process' credentials."""
-        return HttpResponse(found.status, found.reason, found.headers, self.hide.body(found.body))
+        headers = tuple((name, self.hide.text(value)) for name, value in found.headers)
+        return replace(found, headers=headers, body=self.hide.body(found.body))
 
     async def aclose(self) -> None:
         """Close the sources."""

@@ -124,10 +124,10 @@ def read_arguments(file: Path, tools: Mapping[str, ToolSpec]) -> dict[str, JsonO
         unknown = next((name for name in arguments if name not in known), None)
         if unknown is not None and tools[tool].parameters.get("additionalProperties", False) is False:
             raise PrerequisiteError(f"--arguments {file}: {tool} has no argument '{unknown}'.{did_you_mean(unknown, known)}")
-        for name in arguments.keys() & known.keys():
-            with contextlib.suppress(NotChecked):
-                for wrong in Schema(known[name]).faults(arguments[name], most=1):
-                    raise PrerequisiteError(f"--arguments {file}: {tool}: {wrong.message[:300]}; correct it.")
+        shown, whole = ({**schema, "required": []} for schema in (tools[tool].parameters, tools[tool].whole or tools[tool].parameters))
+        with contextlib.suppress(NotChecked):
+            if wrong := Schema(whole).fault(arguments, Schema(shown)):
+                raise PrerequisiteError(f"--arguments {file}: {tool}: {wrong.message[:300]}; correct it.")
     return read
 
 

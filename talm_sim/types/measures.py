@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, Literal
 
@@ -63,6 +63,8 @@ class Row(FrozenModel):
     """Name of the `Outcome` that it came to, one of its task's; empty where the task does not say, or it is not scored."""
     silent: bool = Field(default=False, exclude_if=lambda silent: not silent)
     """Whether it is scored, and the model gave no answer: wrong where one was due, and left out where the absence of something is good."""
+    remarks: Mapping[str, int] = Field(default_factory=dict, exclude_if=lambda remarks: not remarks)
+    """Those of the episode; see `Episode.remarks`."""
     values: dict[str, bool | int | float | None] = Field(default_factory=dict)
     """What this episode adds to each measure. A measure that is absent, or None, does not apply to this episode: it is not in its n."""
     labels: dict[str, str] = Field(default_factory=dict)
@@ -87,6 +89,7 @@ class Row(FrozenModel):
             "group": episode.group,
             "not_scored": "" if end.completed else end.value,
             "silent": end.completed and episode.gave_no_answer,
+            "remarks": episode.remarks,
         }
         return cls(**{**known, **more})
 

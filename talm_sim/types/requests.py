@@ -32,6 +32,8 @@ class Approval(FrozenModel):
     approval or an edit is then given again. Of any other call the person is asked anew, as it may have run already."""
     parameters: JsonObject = Field(default_factory=dict, exclude_if=lambda schema: not schema)
     """JSON Schema that the arguments of an edited call must fit; empty where whoever asks gives none."""
+    whole: JsonObject = Field(default_factory=dict, exclude_if=lambda schema: not schema)
+    """The one they must fit in its place, where `parameters` says less."""
     same_tool: bool = Field(default=False, exclude_if=lambda same: not same)
     """Whether an edited call must be of the same tool."""
     may_have_run: bool = Field(default=False, exclude_if=lambda may: not may)

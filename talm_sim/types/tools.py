@@ -30,15 +30,19 @@ class ToolSpec(FrozenModel):
     """One tool as it is shown to the model."""
 
     name: str
-    """Unique within an environment; letters, digits and underscores."""
+    """Unique within an environment; letters, digits, underscores and hyphens."""
     category: str = ""
     description: str = ""
     parameters: JsonObject = Field(default_factory=lambda: {"type": "object", "properties": {}})
-    """JSON Schema of the arguments, always of type object."""
+    """JSON Schema of the arguments as it is shown, always of type object."""
+    whole: JsonObject = Field(default_factory=dict, exclude_if=lambda schema: not schema)
+    """The JSON Schema that arguments are checked against, where what is shown says less."""
     human_replaceable: bool = False
     """Whether a person can do the tool's work with minimal effort (Fail-TaLMs, section 3.2)."""
     human_replaceable_reason: str = ""
     """Why a person can or cannot; empty where the tool's source does not say."""
+    return_direct: bool = Field(default=False, exclude_if=lambda direct: not direct)
+    """Whether an agent of LangChain ends with the tool's result as its answer."""
     is_record: bool = False
     """Whether what it gives is a record, such as a rate of a day or a row of a table: nobody can compute it or knows it by heart."""
 
@@ -66,6 +70,14 @@ class Route(FrozenModel):
     """Arguments sent in the query string; those that are neither there, in the path nor a header are properties of the JSON body."""
     header: tuple[str, ...] = ()
     """Arguments sent as headers. They are recorded in the query string, because headers do not distinguish recordings."""
+    cookie: tuple[str, ...] = Field(default=(), exclude_if=lambda names: not names)
+    """Arguments sent as cookies, and recorded as headers are."""
+    styles: dict[str, str] = Field(default_factory=dict, exclude_if=lambda styles: not styles)
+    """How arguments are written whose style is not the default of their place (`talm_sim.tools_env.styles`)."""
+    body: str | None = Field(default="", exclude_if=lambda kind: kind == "")
+    """Media type of the body; None for none; empty for JSON with POST, PUT and PATCH, and none else."""
+    bare: str = Field(default="", exclude_if=lambda name: not name)
+    """The argument that is the whole body."""
     _written = model_validator(mode="before")(_refuse_surrogates)
 
     state: Literal["", "reads", "writes"] = ""

@@ -16,8 +16,8 @@ from talm_sim.agent.episode import Agent, Players, Waiting, run_episode
 from talm_sim.agent.graph import TalmRules, talm_graph
 from talm_sim.agent.holding import HoldingGraph
 from talm_sim.agent.humans import HumanReply, RecordedResponder, Responder, SimulatedResponder, question_digest
+from talm_sim.agent.own.agent_rules import AgentRules
 from talm_sim.agent.own.agents import _read
-from talm_sim.agent.own.own_session import AgentLimits
 from talm_sim.agent.own.sessions import Sessions
 from talm_sim.agent.prompts import load_prompts
 from talm_sim.config import Traffic
@@ -98,7 +98,7 @@ def agent_of(
 ) -> Agent:
     saver = memory_saver() if saver is None else saver
     ours: Any = HoldingGraph(talm_graph(TalmRules(load_prompts(), {}, 9), saver))
-    graph: Any = Sessions(_read("t:thing", react), AgentLimits(turns=9, tokens=None, seconds=600.0)) if own else ours
+    graph: Any = Sessions(_read("t:thing", react), AgentRules(turns=9, tokens=None, seconds=600.0)) if own else ours
     return Agent(
         model=Script(*turns),
         graph=graph,

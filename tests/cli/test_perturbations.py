@@ -81,15 +81,15 @@ def test_show_tells_of_the_options(talm: Talm) -> None:
     ("name", "words"),
     [
         ("timeout", '{"error":"The tool did not answer in time."} (after 10 s)'),
-        ("null-field", '{"country":null,"elevation":null,"name":"Mont Blanc","unit":"ft"}'),
+        ("null-field", '{"name":"Mont Blanc","country":null,"elevation":null,"unit":"ft"}'),
         ("renamed-argument", "{\"error\":\"HTTP 422: unknown field 'name'; expected 'nam'.\"}"),
-        ("slow", '{"country":"France","elevation":15768,"name":"Mont Blanc","unit":"ft"} (after 5 s)'),
+        ("slow", '{"name":"Mont Blanc","country":"France","elevation":15768,"unit":"ft"} (after 5 s)'),
     ],
 )
 def test_show_plays_an_example_with_the_fault_and_without(name: str, words: str, talm: Talm) -> None:
     text = " ".join(talm("perturbations", "show", name)[1].split())
     asked = "get_mountain(name='Mont Blanc', unit='ft', year=2023)"
-    clean = '{"country":"France","elevation":15768,"name":"Mont Blanc","unit":"ft"}'
+    clean = '{"name":"Mont Blanc","country":"France","elevation":15768,"unit":"ft"}'
     assert f"Fault What the agent sees without {asked} {clean} with {asked} {words} talm-sim run" in text
     sees = json.loads(talm("perturbations", "show", name, "--json")[1])["sees"]
     assert (sees["result"], sees["result_with_fault"]) == (clean, words.partition(" (after")[0])

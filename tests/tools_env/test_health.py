@@ -25,7 +25,7 @@ IMPOSSIBLE = {"name": "n", "in": "query", "required": True, "schema": {"type": "
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 
 
-BROKEN = {"cut_short": b"{not json", "half": b'"\\ud800"', "deep": b"[" * 100_000}
+BROKEN = {"cut_short": b"{not json", "deep": b"[" * 100_000}
 """Bodies that nobody can be shown."""
 
 

@@ -144,7 +144,7 @@ def test_examples_and_descriptions_of_a_parameter_reach_its_schema() -> None:
                         "get": {
                             "parameters": [
                                 {"name": "x", "in": "path", "required": True, "schema": {"type": "string"}},
-                                {"name": "x", "in": "query", "schema": {"type": "string"}},
+                                {"name": "x", "in": "query", "required": True, "schema": {"type": "string"}},
                             ]
                         }
                     }
@@ -153,8 +153,8 @@ def test_examples_and_descriptions_of_a_parameter_reach_its_schema() -> None:
             r"GET /a/{x}: two parameters are called 'x'",
         ),
         (
-            _document({"/a": {"post": {"requestBody": {"content": {"application/json": {"schema": {"type": "array"}}}}}}}),
-            "POST /a: its JSON body has no named properties",
+            _document({"/a": {"post": {"requestBody": {"content": {"image/png": {"schema": {"type": "string"}}}}}}}),
+            r"POST /a: it takes a body that is not JSON, a form or text \(image/png\)",
         ),
         (_document({"/a": {"get": {"parameters": [{"$ref": "other.yaml#/p"}]}}}), r"cannot resolve \$ref 'other.yaml#/p'"),
         (_document({"/a": {"get": {"parameters": [{"$ref": "#/components/nothing"}]}}}), "the document has no such part"),
@@ -176,7 +176,7 @@ def test_what_could_only_be_called_wrongly_is_left_out_with_its_reason() -> None
         {
             "/a": {"get": {"servers": [there]}, "post": {"servers": [there, here]}},
             "/b": {"servers": [there], "get": {}, "post": {"servers": [here]}},
-            "/c": {"post": {"requestBody": {"content": {"text/csv": {"schema": {"type": "string"}}}}}},
+            "/c": {"post": {"requestBody": {"content": {"application/octet-stream": {"schema": {"type": "string"}}}}}},
             "/d": {"get": cookie("basket", required=True), "post": cookie("basket", required=False)},
             "/e": {"get": cookie("session", required=True)},
         }
@@ -184,12 +184,11 @@ def test_what_could_only_be_called_wrongly_is_left_out_with_its_reason() -> None
     document["servers"] = [here]
     document["components"]["securitySchemes"] = {"s": {"type": "apiKey", "in": "cookie", "name": "session"}}
     tools = tools_from_openapi(document)
-    assert list(tools.specs) == ["post_a", "post_b", "post_d", "get_e"]
+    assert list(tools.specs) == ["post_a", "post_b", "get_d", "post_d", "get_e"]
     assert [tuple(one) for one in tools.not_taken] == [
         ("GET /a", "it has a server of its own, https://b.example; all operations of a document must use the same server."),
         ("GET /b", "it has a server of its own, https://b.example; all operations of a document must use the same server."),
-        ("POST /c", "it takes a body that is not JSON (text/csv)."),
-        ("GET /d", "it requires the cookie 'basket', and cookies are not sent."),
+        ("POST /c", "it takes a body that is not JSON, a form or text (application/octet-stream)."),
     ]
 
 
@@ -204,21 +203,23 @@ def test_what_cannot_be_a_tool_is_left_out_with_its_reason_where_others_can() ->
                 "/b": {"get": {"parameters": [{"$ref": "#/nowhere"}]}, "post": {"parameters": "none"}},
                 "/c": {"put": {"requestBody": {"required": True, "content": {"multipart/form-data": {}}}}},
                 "/d/{y}": {"get": {}},
-                "/e": {"get": {"parameters": [{"name": "q", "in": "query", "style": "deepObject", "schema": {"type": "object"}}]}},
+                "/e": {"get": {"parameters": [{"name": "q", "in": "query", "required": True, "style": "odd", "schema": {"type": "object"}}]}},
+                "/e/2": {"get": {"parameters": [{"name": "q", "in": "query", "style": "odd"}, {"name": "r", "in": "header"}]}},
                 "/f": {"get": {"parameters": [{"name": "q", "in": "query", "schema": deep}]}},
                 "/g": "nothing",
             }
         )
     )
-    assert list(tools.specs) == ["x"]
+    assert list(tools.specs) == ["x", "get_e_2", "get_f"]
+    assert list(tools.specs["get_e_2"].parameters["properties"]) == ["r"]
     assert [tuple(one) for one in tools.not_taken] == [
         ("POST /a", "another operation is also called 'x'; tool names must be unique."),
         ("GET /b", "cannot resolve $ref '#/nowhere': the document has no such part."),
         ("POST /b", "it does not follow the OpenAPI format."),
-        ("PUT /c", "it takes a body that is not JSON (multipart/form-data)."),
+        ("PUT /c", "it takes a body that is not JSON, a form or text (multipart/form-data)."),
         ("GET /d/{y}", "its path has 'y', which is not a path parameter."),
-        ("GET /e", "parameter 'q' uses a style that is not supported (deepObject)."),
-        ("GET /f", "its schemas contain more than 10,000 parts."),
+        ("GET /e", "parameter 'q' has the style 'odd', which no query has."),
+        ("parameter 'q' of GET /e/2", "parameter 'q' has the style 'odd', which no query has."),
     ]
 
 

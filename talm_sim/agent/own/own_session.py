@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import math
 import threading
+from collections import Counter
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from langchain_core.messages import BaseMessage
@@ -18,14 +18,17 @@ from talm_sim.agent.context import FORESEEN, EpisodeContext, failure_state
 from talm_sim.agent.finishing import limit_reached
 from talm_sim.agent.graph import added_text, prompt_text
 from talm_sim.agent.open_requests import OpenRequests, person_of_call
+from talm_sim.agent.own.agent_rules import AgentRules
 from talm_sim.agent.own.own_texts import clean_messages, clean_request, read_call, with_states
 from talm_sim.common.credentials import Hider, credentials_in_environment
+from talm_sim.config import RESULT_LIMIT
 from talm_sim.foreign.loop import abandon_loop_of, on_loop, running_loop, was_loop_given_up
 from talm_sim.foreign.threads import Work
 from talm_sim.foreign.time import ForeignClock
 from talm_sim.models.parsing import replace_surrogates
 from talm_sim.recordings import current_player, playing
 from talm_sim.tools_env.asking_tools import AskPerson, asking_person
+from talm_sim.tools_env.handed_answers import PlayedCall
 from talm_sim.tools_env.perturbations import ModelRequestError
 from talm_sim.types import (
     Decision,
@@ -33,6 +36,7 @@ from talm_sim.types import (
     Form,
     HumanEvent,
     ModelTurn,
+    Origin,
     PersonRequest,
     Termination,
     ToolCall,
@@ -54,32 +58,16 @@ class AgentStopped(BaseException):
     """The episode has ended: whatever the agent still does is ignored. No `except Exception` of the agent's catches this."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentLimits:
-    """Limits of the user's own agent.
-
-    Attributes:
-        turns: Model turns.
-        tokens: Tokens, as far as they are counted; None for no limit.
-        seconds: Time, without what a person takes to answer, and without that in which another agent blocks the common loop.
-        rounds: Questions in plain words that the person replies to; 0 if nobody does.
-    """
-
-    turns: int
-    tokens: int | None
-    seconds: float
-    rounds: int = 0
-
-
 class AgentSession:
     """The record of what an agent has done so far, and the limits on what it may still do.
 
     Between two stretches, while a person is awaited, the agent's work pauses, and whatever it starts waits at the gate.
     """
 
-    def __init__(self, name: str, limits: AgentLimits) -> None:
+    def __init__(self, name: str, limits: AgentRules) -> None:
         self.turns: list[ModelTurn] = []
         self.events: list[Event] = []
+        self.remarks: Counter[str] = Counter()
         self.ended: dict[str, Any] | None = None
         self.fatal: BaseException | None = None
         self.work = Work()
@@ -104,6 +92,11 @@ class AgentSession:
     def rounds(self) -> int:
         """Questions in plain words that the person replies to; none once the agent has taken its turns, or where it is offered nobody."""
         return self._limits.rounds if self.context.human and len(self.turns) < self._limits.turns else 0
+
+    @property
+    def rules(self) -> AgentRules:
+        """What holds for every episode of the agent."""
+        return self._limits
 
     def has_tool(self, name: str) -> bool:
         """Return whether the environment has a tool of this name, visible to the agent or not."""
@@ -131,7 +124,7 @@ class AgentSession:
         self._gate.clear()
         if self.fatal is not None:
             raise self.fatal
-        state = {"model_turns": list(self.turns), "events": list(self.events)}
+        state = {"model_turns": list(self.turns), "events": list(self.events), "remarks": dict(self.remarks)}
         if self.ended is not None:
             self._gate.set()  # whatever waits there must learn that it has ended
             return {**state, **self.ended}
@@ -207,9 +200,13 @@ class AgentSession:
             raise
         return asyncio.run_coroutine_threadsafe(work, self.loop).result()
 
-    async def call(self, name: str, arguments: Any, call_id: str | None) -> ToolEvent | HumanEvent:
+    async def play(self, name: str, arguments: Any, call_id: str | None) -> PlayedCall | HumanEvent:
         """Execute a tool call, or put a question to the person."""
         return await self._run_for_agent(self._call(name, arguments, call_id))
+
+    async def refuse(self, name: str, arguments: Any, call_id: str | None, why: str) -> None:
+        """Record a call whose arguments the agent's own tool has refused, so that nothing was called."""
+        await self._run_for_agent(self._refuse(name, arguments, call_id, why))
 
     async def ask(self, asked: str | PersonRequest, call_id: str, turn: int, by: Asked) -> HumanEvent:
         """Put a question, a call to approve or a form to the person, and wait for the answer."""
@@ -232,9 +229,13 @@ class AgentSession:
             message = self.text(message)
             self.note(ModelTurn(raw_text=message, text=message))
 
-    async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec]) -> ModelTurn:
-        """Let the model that was handed over take a turn."""
-        return await self._run_for_agent(self._generate(messages, tools))
+    async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], asked: Mapping[str, Any]) -> ModelTurn:
+        """Let the model that was handed over take a turn, with what the agent asks of it (`talm_sim.models.asked`)."""
+        return await self._run_for_agent(self._generate(messages, tools, asked))
+
+    def remark(self, what: str) -> None:
+        """Count something that readers of the episode should know; see `Episode.remarks`."""
+        self.remarks[what] += 1
 
     async def _run_for_agent(self, work: Coroutine[Any, Any, T]) -> T:
         try:
@@ -259,7 +260,13 @@ class AgentSession:
             threading.Event().wait()
         raise AgentStopped
 
-    async def _call(self, name: str, arguments: Any, call_id: str | None) -> ToolEvent | HumanEvent:
+    async def _refuse(self, name: str, arguments: Any, call_id: str | None, why: str) -> None:
+        await self._enter()
+        call, turn = self._assign_turn(read_call(name, arguments, call_id, self.hide))
+        said = {"result": self.text(why)[:RESULT_LIMIT], "ok": False, "error": "invalid_arguments", "origin": Origin.PERTURBED}
+        self.events.append(ToolEvent(turn=turn, call_id=call.id, name=call.name, arguments=getattr(call, "arguments", {}), **said))
+
+    async def _call(self, name: str, arguments: Any, call_id: str | None) -> PlayedCall | HumanEvent:
         await self._enter()
         call, turn = self._assign_turn(read_call(name, arguments, call_id, self.hide))
         question = self.context.question_in(call) if isinstance(call, ToolCall) else ""
@@ -274,9 +281,9 @@ class AgentSession:
                 return decided
             call = approved
         with asking_person(None if self.context.forms is None else self._person_of(self.context.forms, call.id, turn)):
-            event = await self._track(self.context.tools.call(call, turn))
-        self.events.append(event)
-        return event
+            played = await self._track(self.context.tools.play(call, turn))
+        self.events.append(played.event)
+        return played
 
     def _person_of(self, forms: OpenRequests, call_id: str, turn: int) -> AskPerson:
         """Return how a tool asks the person while a call of it runs; meanwhile the call keeps nothing busy."""
@@ -304,11 +311,11 @@ class AgentSession:
         self.events.append(event)
         return event
 
-    async def _generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec]) -> ModelTurn:
+    async def _generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], asked: Mapping[str, Any]) -> ModelTurn:
         await self._enter()
         context, messages = self.context, with_states(clean_messages(messages), self.turns)
         with playing(self._player):
-            turn = await self._track(context.generate(messages, tools))
+            turn = await self._track(context.generate(messages, tools, asked))
         turn = turn.model_copy(update={"raw_prompt": turn.raw_prompt or self.text(added_text(list(messages)))})  # type: ignore[arg-type]
         self.note(turn)
         return turn

@@ -18,10 +18,12 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command
 
 from talm_sim.agent.context import EpisodeContext
-from talm_sim.agent.own import talk as conversation
+from talm_sim.agent.own import handed_tools, talk as conversation
+from talm_sim.agent.own.agent_rules import AgentRules
 from talm_sim.agent.own.agents import OwnAgent, tool_nodes
-from talm_sim.agent.own.handed import TurnWatcher, put_in_place
-from talm_sim.agent.own.own_session import CURRENT, AgentLimits, AgentSession, AgentStopped
+from talm_sim.agent.own.handed_model import TurnWatcher
+from talm_sim.agent.own.handed_tools import put_in_place
+from talm_sim.agent.own.own_session import CURRENT, AgentSession, AgentStopped
 from talm_sim.agent.own.talk import NotAnAgentError, play_agent
 from talm_sim.common import processes
 from talm_sim.errors import PrerequisiteError
@@ -32,11 +34,12 @@ from talm_sim.foreign.loop import LoopGivenUp, abandon_loop_of, on_foreign_loop
 from talm_sim.foreign.threads import working_for
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.metering import current_meter
+from talm_sim.tools_env.handed_answers import INJECTED_FAULT
 from talm_sim.tools_env.perturbations import ModelRequestError
 from talm_sim.types import Termination, ToolSpec
 
 log = logging.getLogger(__name__)
-_OURS = frozenset({__file__, conversation.__file__, foreign_loop.__file__, threads.__file__})
+_OURS = frozenset({__file__, conversation.__file__, handed_tools.__file__, foreign_loop.__file__, threads.__file__})
 _LET_GO_S = 1.0
 """Seconds that an agent may take to end once its episode has."""
 _watcher: contextvars.ContextVar[TurnWatcher | None] = contextvars.ContextVar("talm_sim_turn_watcher", default=None)
@@ -48,6 +51,7 @@ _FRAME = '  File "'
 _HEAD = "Traceback (most recent call last):\n"
 _CAUSE: Final[Any] = BaseException.__dict__["__cause__"]
 _PARTS: Final[Any] = BaseExceptionGroup.__dict__["exceptions"]
+_ATTRIBUTES: Final[Any] = BaseException.__dict__["__dict__"]
 _TRACEBACK: Final[Any] = BaseException.__dict__["__traceback__"]
 
 
@@ -83,7 +87,7 @@ class Sessions:
         limits: Limits of each episode.
     """
 
-    def __init__(self, agent: OwnAgent, limits: AgentLimits) -> None:
+    def __init__(self, agent: OwnAgent, limits: AgentRules) -> None:
         self._agent = agent
         self._limits = limits
         self._under_way: dict[str, tuple[AgentSession, asyncio.Task[None]]] = {}
@@ -221,8 +225,9 @@ def _injected_in(error: BaseException) -> str:
     at: BaseException | None = error
     while at is not None and id(at) not in seen:
         seen.add(id(at))
-        if issubclass(type(at), ModelRequestError):
-            return at.fault  # type: ignore[attr-defined,no-any-return]
+        fault = at.fault if issubclass(type(at), ModelRequestError) else _ATTRIBUTES.__get__(at).get(INJECTED_FAULT)  # type: ignore[attr-defined]
+        if fault:
+            return str(fault)
         parts: tuple[BaseException, ...] = _PARTS.__get__(at) if issubclass(type(at), BaseExceptionGroup) else ()
         at = parts[0] if len(parts) == 1 else _CAUSE.__get__(at)
     return ""

@@ -5,24 +5,28 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, get_type_hints, is_typeddict
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage, convert_to_messages
 from langgraph.channels import LastValue
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import to_json
+from typing_extensions import TypedDict
 
 from talm_sim.agent.own.agents import OwnAgent, check_graph
 from talm_sim.agent.own.contracts import read_interrupt
-from talm_sim.agent.own.handed import HandedModel, HandedTool
+from talm_sim.agent.own.handed_model import hand_model
+from talm_sim.agent.own.handed_tools import HandedTool
 from talm_sim.agent.own.own_session import AgentSession
 from talm_sim.errors import PrerequisiteError
 from talm_sim.foreign import threads
 from talm_sim.language.asking import asking_sentences
 from talm_sim.models.wire_messages import text_of
 from talm_sim.scenarios.dialogue import as_messages
-from talm_sim.types import Approval, HumanEvent
+from talm_sim.types import Approval, Decision, HumanEvent
 
 _STEPS = 1_000
 """Steps a user's graph may take; its turns and its time have limits of their own."""
@@ -72,13 +76,13 @@ async def _exchange(playing: _Agent, messages: Sequence[BaseMessage], session: A
 async def _open(agent: OwnAgent, session: AgentSession) -> _Agent:
     """Return the agent of an episode; if the function builds one, build it."""
     tools = [HandedTool(spec, session) for spec in session.context.offered]
-    handed = {"tools": tools, "model": HandedModel(session) if agent.takes_model else None}
+    handed = {"tools": tools, "model": hand_model(session) if agent.takes_model else None}
     thing: Any = agent.thing
     if agent.builds:
         thing = await _call_function(thing, {name: handed[name] for name in agent.takes})
         _check_built(agent.name, thing)
     if isinstance(thing, CompiledStateGraph):
-        return _Graph(thing, session)
+        return _Graph(agent.name, thing, session)
     taken = ("messages", "tools") if agent.builds else agent.takes
     return _Function(thing, {name: handed[name] for name in taken if name != "messages"})
 
@@ -113,13 +117,17 @@ class _Function:
         output = await _call_function(self._function, {"messages": list(self._said), **self._handed})
         new = _new_messages(self._said, [AIMessage(output)] if isinstance(output, str) else _messages_in(output))
         self._said += new
-        return _answer_in(new)
+        return _answer_in(new, output)
 
 
 class _Graph:
     """A graph, which keeps the conversation itself, in a checkpointer of the episode."""
 
-    def __init__(self, graph: Any, session: AgentSession) -> None:
+    def __init__(self, name: str, graph: Any, session: AgentSession) -> None:
+        if (pauses := (*graph.interrupt_before_nodes, *graph.interrupt_after_nodes)) and not session.context.human:
+            fix = "but nobody answers; add --human simulated or another responder"
+            raise NotAnAgentError(f"{name}: its graph pauses for a person at '{pauses[0]}' (interrupt_before or interrupt_after), {fix}.")
+        self._context = _read_context(name, graph, session.rules.context)
         self._graph = graph.copy({"checkpointer": InMemorySaver()})
         self._adds = not isinstance(graph.channels["messages"], LastValue)
         self._session = session
@@ -132,17 +140,43 @@ class _Graph:
         # A state without a reducer contains only what it was given last.
         step: Any = {"messages": list(messages if self._adds else self._said)}
         while True:
-            result = await self._graph.ainvoke(step, self._config)
+            result = await self._graph.ainvoke(step, self._config, context=self._context)
             pending = result.get("__interrupt__", ())
             if not pending:
-                break
+                paused = (await self._graph.aget_state(self._config)).next
+                if not paused:
+                    break
+                await self._go_on(paused, _messages_in(result))
+                step = None
+                continue
             if not self._session.context.human:
                 raise RuntimeError("its graph is waiting for a person, but nobody answers; add --human simulated or another responder")
             step = Command(resume=await self._answers(pending))
         state = _messages_in(result)
         new = _new_messages(self._said, state)
         self._said = state if self._adds else [*self._said, *new]
-        return _answer_in(new)
+        return _answer_in(new, result)
+
+    async def _go_on(self, paused: Sequence[str], messages: Sequence[BaseMessage]) -> None:
+        """Let the person approve the calls before which the graph has paused."""
+        last = messages[-1] if messages else None
+        calls = list(last.tool_calls) if isinstance(last, AIMessage) else []
+        if last is None or not calls:  # there is nothing to decide
+            return
+        said = await self._put(f"pause-{len(messages)}", [Approval(name=call["name"], arguments=call["args"]) for call in calls])
+        decided = [(call, event, event.decision) for call, event in zip(calls, said, strict=True) if event.decision is not None]
+        kept = [_as_decided(call, one) for call, _, one in decided if one.action in ("approve", "edit")]
+        refused = [(call, event.answer) for call, event, one in decided if one.action not in ("approve", "edit")]
+        answers = [ToolMessage(answer, tool_call_id=call["id"], name=call["name"], status="error") for call, answer in refused]
+        if not refused and kept == calls:
+            return
+        new: list[BaseMessage] = [last.model_copy(update={"tool_calls": [call for call, _ in refused] or kept}), *answers]
+        if refused and kept:  # a node executes all calls of the last message
+            new.append(AIMessage("", tool_calls=kept))
+        # Where nothing is left to be executed, the graph goes on after its tools.
+        await self._graph.aupdate_state(
+            self._config, {"messages": new if self._adds else [*messages[:-1], *new]}, as_node=None if kept else paused[0]
+        )
 
     async def _answers(self, pending: Sequence[Any]) -> dict[str, Any]:
         """Put what the interrupts ask to the person, all of it at once; return what each continues with, by id."""
@@ -155,6 +189,11 @@ class _Graph:
         turn = max(len(self._session.turns) - 1, 0)
         ids = (f"interrupt-{asked_by}{f'-{number}' if number > 1 else ''}" for number in range(1, len(items) + 1))
         return await asyncio.gather(*(self._session.ask(item, name, turn, "interrupt") for item, name in zip(items, ids, strict=False)))
+
+
+def _as_decided(call: Any, decision: Decision) -> Any:
+    changed = {"name": decision.name or call["name"], "args": decision.arguments or {}}
+    return {**call, **changed} if decision.action == "edit" else call
 
 
 async def _call_function(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
@@ -195,8 +234,32 @@ def _is_same_message(one: BaseMessage, other: BaseMessage) -> bool:
     return not (isinstance(one, ToolMessage) and isinstance(other, ToolMessage)) or one.tool_call_id == other.tool_call_id
 
 
-def _answer_in(messages: Sequence[BaseMessage]) -> str:
-    """Return the agent's last words in what it added to the conversation.
+def _read_context(name: str, graph: Any, given: Mapping[str, str]) -> Any:
+    """Return a graph's context, in the types of its `context_schema`.
+
+    Raises:
+        NotAnAgentError: It has none and one is given, or what is given does not fit.
+    """
+    schema = getattr(graph, "context_schema", None)
+    if schema is None:
+        if given:
+            raise NotAnAgentError(f"--agent-context {next(iter(given))}: the graph {name} has no context_schema; leave it out.")
+        return None
+    kind: Any = schema
+    if is_typeddict(schema):  # pydantic reads those of `typing` from Python 3.12 on
+        kind = TypedDict(schema.__name__, get_type_hints(schema), total=schema.__total__)  # type: ignore[misc, no-redef]
+    try:
+        return TypeAdapter(kind).validate_python(dict(given))
+    except ValidationError as err:
+        first = err.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "it"
+        raise NotAnAgentError(f"--agent-context: {where}: {first['msg']} (the context_schema of {name}); write K=V.") from None
+
+
+def _answer_in(messages: Sequence[BaseMessage], output: Any) -> str:
+    """Return the agent's answer: its last words in what it added to the conversation, or where it has none what it returns.
+
+    That is the `structured_response` of its state, or the results of the tools that it ended with (`return_direct`).
 
     Raises:
         TypeError: It said nothing.
@@ -204,4 +267,11 @@ def _answer_in(messages: Sequence[BaseMessage]) -> str:
     said = [message for message in messages if isinstance(message, AIMessage)]
     if not said:
         raise TypeError("returned no new message; the last AI message must be its answer")
-    return text_of(said[-1])
+    text = text_of(said[-1])
+    if text.strip() and not said[-1].tool_calls:
+        return text
+    structured = output.get("structured_response") if isinstance(output, dict) else None
+    if structured is not None:
+        return structured if isinstance(structured, str) else to_json(structured, fallback=str).decode()
+    results = [text_of(message) for message in messages[messages.index(said[-1]) + 1 :] if isinstance(message, ToolMessage)]
+    return text if text.strip() else "\n".join(results)

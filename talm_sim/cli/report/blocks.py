@@ -11,7 +11,8 @@ from talm_sim.cli.parsing.shared_arguments import short_name
 from talm_sim.cli.report.layout import Block, merge_paper_rows
 from talm_sim.cli.report.run_usage import total_usage
 from talm_sim.cli.terminal.text import count, one_line
-from talm_sim.config import RunConfig, Traffic
+from talm_sim.comparison.gate_set import tools_past
+from talm_sim.config import RESULT_LIMIT, RunConfig, Traffic
 from talm_sim.errors import format_names, line_to_copy
 from talm_sim.judges.base import CUT_OFF
 from talm_sim.models.registry import has_traffic
@@ -54,7 +55,7 @@ def block_of(stored: StoredRun, *, against: str | None = None, prices: Mapping[s
     control = job.config.model.startswith("sim/")
     label = job.task.label(stored)
     title = title_of(stored)
-    alerts = [*_lacking_verdicts(stored), *_perturbation_notes(stored), *_person_notes(stored), *_unexecuted_notes(stored)]
+    alerts = [*_lacking_verdicts(stored), *_perturbation_notes(stored), *_person_notes(stored), *_unexecuted_notes(stored), *_remarks(stored)]
     alerts += [f"left out of the requests, as {model} refuses it: {format_names(fields)}" for model, fields in stored.left_out().items()]
     used = total_usage(stored, prices)
     took = [*filter(None, [used.line()])]
@@ -268,6 +269,18 @@ def _unexecuted_notes(stored: StoredRun) -> Iterator[str]:
             f"not executed: {count(calls.total(), 'call')} in {len(calls):,} of {count(len(played), 'episode')} had a tool that cannot be "
             "executed here; they count as failed calls"
         )
+
+
+def _remarks(stored: StoredRun) -> Iterator[str]:
+    """Say what of the agent's doing passed the environment by, or reached the agent otherwise than it would outside of a run."""
+    found = sum((Counter(row.remarks) for row in stored.rows() if row.remarks), Counter[str]())
+    if cut := found["cut"]:
+        read = getattr(stored.job.options, "most_read", RESULT_LIMIT)
+        yield f"{count(cut, 'result')} of tools cut to {read:,} characters; --result-limit N reads more"
+    if streamed := found["streamed"]:
+        yield f"{count(streamed, 'turn')} streamed to the agent: a stream gives the finished turn in pieces"
+    if past := tools_past(stored):
+        yield f"called in the graph itself, as the environment has no such tool (live, unrecorded, without faults): {format_names(past, 3)}"
 
 
 def _judge_notes(stored: StoredRun) -> Iterator[str]:

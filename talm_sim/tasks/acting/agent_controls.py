@@ -23,7 +23,7 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 
-from talm_sim.common.json_values import NOT_THERE, read_json, value_at
+from talm_sim.common.json_values import NOT_THERE, read_result, value_at
 from talm_sim.models.base import ASK_HUMAN, GenerationSettings
 from talm_sim.models.control_names import CONTROLS
 from talm_sim.models.sim import ControlPolicy
@@ -145,7 +145,7 @@ class AgentPolicy(ControlPolicy):
 
     def _values(self, results: Mapping[str, str], place: int) -> list[tuple[Fact, Any]]:
         """Return the due facts, each with what the result of its gold call has in its place."""
-        parsed = {call_id: read_json(text) for call_id, text in results.items() if call_id not in self._ask_ids}
+        parsed = {call_id: read_result(text) for call_id, text in results.items() if call_id not in self._ask_ids}
         calls = [(fact, parsed.get(self._gold_id(fact.call)) if fact.call is not None else None) for fact in self._due_facts(place)]
         return [(fact, value_at(result, fact.pointer)) for fact, result in calls]
 

@@ -178,6 +178,12 @@ def _run_notes(own: OwnAgent | None, job: Job[Any], left_out: int) -> dict[str, 
         left_out: Scenarios that are not run, as it would not miss what they take away.
     """
     said = {}
+    if own is not None and own.takes_model:
+        settings = job.settings()
+        of = "" if settings.temperature is None else f"temperature {settings.temperature:g}, "
+        said["the run sets, for the model that the agent is handed"] = f"{of}{settings.max_new_tokens:,} tokens a turn, the seed"
+    if own is not None and job.options.tool_errors == "text":
+        said["tool errors"] = "a tool that fails answers the agent with a text (--tool-errors text)"
     if own is not None and own.built_in and job.options.human != "none":
         said["ask_human not offered"] = "compiled graph"
     if left_out:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 
 from talm_sim.agent.humans import SimulatedResponder
 from talm_sim.common.digests import canonical_json
-from talm_sim.common.json_values import read_json
+from talm_sim.common.json_values import read_result
 from talm_sim.config import RESULT_LIMIT
 from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.recordings import HttpResponse
@@ -27,6 +27,7 @@ from talm_sim.tools_env.environment import Environment, EpisodeTools
 from talm_sim.tools_env.perturbations import PERTURBATIONS, PerturbationSpec, open_perturbations, parse_perturbation
 from talm_sim.tools_env.routes import answer
 from talm_sim.tools_env.sources.base import NotTaken
+from talm_sim.tools_env.tool_answers import is_cut
 from talm_sim.tools_env.toolbox import Tools
 from talm_sim.types import Event, Fact, Facts, JsonObject, Route, Scenario, ToolCall, ToolEvent, ToolSpec
 
@@ -109,7 +110,7 @@ def clean_answers(events: Iterable[Event]) -> dict[str, Any]:
         if isinstance(event, ToolEvent):
             fired = [log for log in event.perturbations if log.fired and log.injected is not None]
             text = fired[0].replaced or "" if fired else event.result if event.ok else ""
-            value = read_json(text)
+            value = read_result(text) if text and not is_cut(text) else None
             if value is not None and not error_in(text):
                 found.setdefault(call_key(event.name, event.arguments), value)
     return found
@@ -320,7 +321,7 @@ class _KnownAnswers:
         facts = scenario.target.required if isinstance(scenario.target, Facts) else ()
         for index, call in enumerate(scenario.gold_calls):
             own = [fact for fact in facts if fact.call == index]
-            known = read_json(call.result or "")
+            known = None if call.result is None else read_result(call.result)
             self._answers.setdefault(call_key(call.name, call.arguments), _document(own) if known is None else known)
             self._other.setdefault(call.name, _document([fact.model_copy(update={"value": invent({}, fact.value)}) for fact in own]))
             for other in scenario.alternatives.get(call.name, ()):

@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import Any
 
 from talm_sim.common.digests import canonical_json
-from talm_sim.common.json_values import NOT_THERE, leaves, read_json, value_at
+from talm_sim.common.json_values import NOT_THERE, leaves, read_json, read_result, value_at
 from talm_sim.language.leaks import mentions
 from talm_sim.types import Fact, Facts, GoldCall, JsonObject, MissingKind, Scenario, ToolSpec
 
@@ -210,7 +210,7 @@ def _field(path: Sequence[str | int]) -> str:
 
 def gives_fact(result: str, fact: Fact, *, own: bool = False) -> bool:
     """Return whether a result gives a fact: at its place in an answer of the fact's own tool (`own`), else wherever it is found."""
-    value = read_json(result)
+    value = read_result(result)
     if value is None or error_in(result):
         return False
     if own and fact.pointer:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from talm_sim.common.json_values import same_value
+from talm_sim.common.json_values import read_result, same_value
 from talm_sim.tasks.talm.reactions import is_known_argument, parts_of, reveals, shows, text_has_value, texts_before
 from talm_sim.types import Episode, HumanEvent, Missing, Scenario, ToolEvent, ToolSpec
 
@@ -110,10 +110,7 @@ def _is_open(event: ToolEvent, value: Any, missing: Missing) -> bool:
         return True
     if len(event.result) > _MOST_READ:
         return False
-    try:
-        read = json.loads(event.result)
-    except (ValueError, RecursionError):
-        return False
+    read = read_result(event.result)
     fields = {key for key, one in parts_of("", read) if not isinstance(one, Mapping | list | tuple) and same_value(one, value)}
     return any(len(_different([one for key, one in parts_of("", read) if key == field])) > 1 for field in fields)
 

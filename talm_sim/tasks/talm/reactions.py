@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from talm_sim.common.json_values import read_result
 from talm_sim.judges.stats import share
 from talm_sim.language.final_answer import read_final_answer
 from talm_sim.language.leaks import mentions
@@ -131,11 +132,8 @@ def shows(event: ToolEvent, value: Any) -> bool:
     """Return whether the answer of a call contains a value."""
     if text_has_value(event.result, value):
         return True
-    try:
-        read = json.loads(event.result)  # a text may be written with escapes
-    except (ValueError, RecursionError):
-        return False
-    return text_has_value(json.dumps(read, ensure_ascii=False), value)
+    # A text may be written with escapes.
+    return text_has_value(json.dumps(read_result(event.result), ensure_ascii=False), value)
 
 
 def reveals(event: HumanEvent, missing: Missing) -> bool:

@@ -138,6 +138,7 @@ class _Seen:
     came_to: Seen | None
     """What decides its outcome; None where too little is known of it."""
     silent: bool
+    remarks: Mapping[str, int]
     """Whether the model gave no answer, so that nothing that it left undone counts for it."""
     unsaid: bool
     """Whether an awareness question got no answer at all."""
@@ -185,6 +186,7 @@ class _Seen:
             imported=imported,
             came_to=read_outcome(episode, missing, counted, fault) if known and missing is not None else None,
             silent=end.completed and episode.gave_no_answer,
+            remarks=episode.remarks,
             unsaid=not imported and "" in (split_reasoning(one.raw)[0].strip() for one in episode.awareness if one.value == "unparsed"),
         )
 
@@ -256,7 +258,7 @@ def _rows_of(name: str, group: Sequence[_Seen], table: _VerdictTable, partner: _
             more["outcome"] = _outcome(one, GROUPS.get(name, UNKNOWN), passes.values.get(one.id))
             reason = "awareness questions alone" if one.awareness_alone else passes.reason
             more["why"] = {} if passes.judge else {"pass_rate": reason}
-        known = {"epoch": one.epoch, "group": name, "not_scored": one.not_scored, "silent": one.silent}
+        known = {"epoch": one.epoch, "group": name, "not_scored": one.not_scored, "silent": one.silent, "remarks": one.remarks}
         row = Row(episode=one.id, scenario=one.scenario, base=one.base, **known, **more)
         found.append(row)
     return found

@@ -33,12 +33,14 @@ class Outcome:
         error: Reason code where no answer came, or none that could be read: `timeout`, `connection_reset`, `answer_too_large`,
             `not_executable`; `function_error` if the body is an error whose message is shown as it is.
         retry_after: Seconds the answer asks the caller to wait.
+        made: The tool's own answer, of which this is the undamaged reading; None of a fault's.
     """
 
     status: int | None
     body: bytes = b""
     error: str = ""
     retry_after: float | None = None
+    made: HttpResponse | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of(cls, response: HttpResponse) -> Self:
@@ -46,7 +48,7 @@ class Outcome:
         body = response.body
         if 200 <= response.status < 300 and not body.strip():
             body = json.dumps({"status": response.status}).encode()
-        return cls(response.status, body, fault_of(response))
+        return cls(response.status, body, fault_of(response), made=response)
 
     @property
     def value(self) -> Any:

@@ -70,7 +70,7 @@ class RemadeCall(SilentFault):
         """Return the first answer to other arguments that differs, with the arguments that it repeats put back."""
         sent = 0
         for arguments in self.other_arguments(call):
-            if sent == _MOST_SENT or Schema(call.spec.parameters).fits(arguments) is False:
+            if sent == _MOST_SENT or Schema(call.spec.whole or call.spec.parameters).fits(arguments) is False:
                 continue
             sent += 1
             try:

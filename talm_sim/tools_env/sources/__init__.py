@@ -7,7 +7,8 @@ From the lowest layer up:
 - `registry.py` opens a source by its kind
 - `tool_code.py` reads what tool code needs, `sandbox_walls.py`, `sandbox_child.py` and `sandbox.py` shut it in and run it
 - `fail_talms.py` is a tool folder in the form of Fail-TaLMs, `bfcl/` the simulated APIs of BFCL
-- `openapi_limits.py` and `openapi_document.py` turn a document into tools
+- `references.py` follows a document's references, `tool_schemas.py` writes a tool's schema for show and for checks
+- `openapi_limits.py` and `openapi_document.py` turn a document into tools, `openapi_proofs.py` says who calls them
 - `spec_file.py` is a file of descriptions, which only a person or a recording executes
 - `openapi.py` is any OpenAPI document as a source
 - `factories.py` makes Python tools that every episode has for itself, `python.py` is Python tools

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 from pydantic import ValidationError
@@ -17,11 +20,25 @@ MOST_BYTES = 4_000_000
 """Largest size in bytes of a tool's answer, both as sent and as decompressed."""
 
 
+INJECTED: ContextVar[Mapping[str, Any]] = ContextVar("talm_sim_injected_arguments", default=MappingProxyType({}))
+"""Arguments that the graph gives to the tool that it is calling, and the id of that call as `CALL_ID`."""
+CALL_ID = "tool_call_id"
+
+
 class NotTaken(NamedTuple):
     """A tool that could not be taken, and why."""
 
     tool: str
     reason: str
+
+
+def tool_name(own: str) -> str:
+    """Return the name that models get for a tool: its own, where servers of models take that.
+
+    >>> tool_name("get-forecast"), tool_name("weather/get forecast")
+    ('get-forecast', 'weather_get_forecast')
+    """
+    return re.sub(r"[^A-Za-z0-9_-]+", "_", own)[:64]
 
 
 def tool_spec(fields: Mapping[str, object]) -> ToolSpec:

@@ -6,6 +6,8 @@ import asyncio
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
 from urllib.parse import quote, urlencode
 
 import httpx2
@@ -14,7 +16,7 @@ from talm_sim.common.credentials import Hider, credentials_in_environment
 from talm_sim.errors import ProviderError
 from talm_sim.recordings import HttpRequest, HttpResponse
 from talm_sim.tools_env.restarts import Recovered, on_restart
-from talm_sim.tools_env.routes import LOGICAL_HOST, build_request, failure
+from talm_sim.tools_env.routes import LOGICAL_HOST, as_json, build_request, failure
 from talm_sim.tools_env.sources.base import NotTaken
 from talm_sim.tools_env.sources.http_client import HttpClient, WrongAddressError, server_at
 from talm_sim.types import JsonObject, Route, ToolSpec
@@ -31,6 +33,8 @@ class HttpTools:
     routes: Mapping[str, Route]
     responses: Mapping[str, JsonObject] = field(default_factory=dict)
     not_taken: Sequence[NotTaken] = ()
+    security: Mapping[str, Any] = field(default_factory=dict)
+    """What OpenAPI says of the credentials that each needs; None where it says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,21 @@ class Proof:
 
     headers: Mapping[str, str] = field(default_factory=dict)
     query: Mapping[str, str] = field(default_factory=dict)
-    secret: str = ""
+    secrets: tuple[str, ...] = ()
+
+    def __add__(self, other: Proof) -> Proof:
+        return Proof(_with_headers(self.headers, other.headers), {**self.query, **other.query}, (*self.secrets, *other.secrets))
+
+    def add_to(self, request: HttpRequest) -> HttpRequest:
+        """Return a request with the credentials."""
+        asked = ("&" if "?" in request.url else "?") + urlencode(self.query) if self.query else ""
+        return replace(request, url=request.url + asked, headers=_with_headers(request.headers, self.headers))
+
+
+def _with_headers(headers: Mapping[str, str], others: Mapping[str, str]) -> dict[str, str]:
+    """Return headers with others; cookies are in one."""
+    cookies = [one["Cookie"] for one in (headers, others) if "Cookie" in one]
+    return {**headers, **others, **({"Cookie": "; ".join(cookies)} if cookies else {})}
 
 
 class HttpSource:
@@ -52,7 +70,7 @@ class HttpSource:
         connections: Requests in flight.
         timeout: Seconds one request may take.
         recover: Receives an address that does not answer, and returns where to send a reading call again; None: it is not sent again.
-        proof: What proves the sender.
+        proofs: What proves the sender of each tool's calls.
     """
 
     def __init__(
@@ -64,7 +82,7 @@ class HttpSource:
         connections: int = 64,
         timeout: float = 30.0,
         recover: Callable[[str], Recovered] | None = None,
-        proof: Proof = Proof(),
+        proofs: Mapping[str, Proof] = MappingProxyType({}),
     ) -> None:
         self.name = name
         self.specs, self.routes = tools.specs, tools.routes
@@ -73,12 +91,13 @@ class HttpSource:
         self._logical = f"{LOGICAL_HOST}/{quote(name, safe='')}" if name else LOGICAL_HOST
         self._client = HttpClient(connections=connections, timeout=timeout)
         self._recover = recover
-        self._proof = proof
-        self._hide = Hider.from_environment(credentials_in_environment(), tuple(filter(None, [proof.secret])))
+        self._proofs = proofs
+        self._hide = Hider.from_environment(credentials_in_environment(), sum((one.secrets for one in proofs.values()), ()))
 
     async def call(self, tool: str, arguments: Mapping[str, object], episode: str) -> HttpResponse:
         """Make a call; see `ToolSource`."""
-        return await self.send(build_request(self.routes[tool], arguments, headers_apart=True))
+        request = build_request(self.routes[tool], arguments, headers_apart=True)
+        return await self.send(self._proofs[tool].add_to(request) if tool in self._proofs else request)
 
     async def send(self, request: HttpRequest) -> HttpResponse:
         """Send a request that is on the logical host.
@@ -111,17 +130,14 @@ class HttpSource:
 
     async def _send(self, request: HttpRequest, address: str) -> HttpResponse:
         target = request.url.removeprefix(self._logical)
-        if self._proof.query:
-            target += ("&" if "?" in target else "?") + urlencode(self._proof.query)
         # A redirection is not followed: it may lead to another host, which nobody named, and which would receive the credentials.
-        headers = {**request.headers, **self._proof.headers}
         try:
-            answer = await self._client.ask(server_at(address), request.method, target, headers, request.body)
+            answer = await self._client.ask(server_at(address), request.method, target, request.headers, request.body)
         except httpx2.InvalidURL:  # no client sends more than 64 KiB, and hardly any server takes it
             return failure(414, "The address of the call is too long.")
         # A redirection may contain the address that was asked, with its credentials.
         told = tuple((name, self._hide.text(value)) for name, value in answer.headers)
-        return replace(answer, reason=self._hide.text(answer.reason), headers=told, body=self._hide.body(answer.body))
+        return as_json(replace(answer, reason=self._hide.text(answer.reason), headers=told, body=self._hide.body(answer.body)))
 
     async def aclose(self) -> None:
         """Close the connections."""

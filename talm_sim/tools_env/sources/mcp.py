@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib.util import find_spec
@@ -23,10 +22,10 @@ from talm_sim.recordings import HttpResponse
 from talm_sim.tools_env.asking_tools import CallPaused, made_again
 from talm_sim.tools_env.routes import TOO_LARGE, function_error, oversized_response, posted
 from talm_sim.tools_env.sources import base
-from talm_sim.tools_env.sources.base import NotTaken, SourceOptions, SourceRequest, tool_spec
+from talm_sim.tools_env.sources.base import NotTaken, SourceOptions, SourceRequest, tool_name, tool_spec
 from talm_sim.tools_env.sources.mcp_results import read_result, says_more
-from talm_sim.tools_env.sources.openapi_document import simplify_schema
 from talm_sim.tools_env.sources.registry import SourceKind
+from talm_sim.tools_env.sources.tool_schemas import read_schema
 from talm_sim.types import JsonObject, ToolSpec
 
 if TYPE_CHECKING:
@@ -158,7 +157,7 @@ class McpSource:
 
     def _add_tool(self, tool: Any, reason: str) -> None:
         theirs = str(tool.get("name", "")) if isinstance(tool, dict) else ""
-        name = re.sub(r"\W+", "_", theirs, flags=re.ASCII)[:64]
+        name = tool_name(theirs)
         try:
             if reason:
                 raise PrerequisiteError(reason)
@@ -178,9 +177,11 @@ class McpSource:
             raise PrerequisiteError("its name has no ASCII letter or digit.")
         if name in self.specs:
             raise PrerequisiteError(f"the name '{name}' is used twice.")
-        parameters = {"type": "object", "properties": {}, **simplify_schema(tool["inputSchema"])}
+        shown, whole = read_schema(tool["inputSchema"])
+        parameters = {"type": "object", "properties": {}, **shown}
         description = next((text for text in (tool.get("description"), tool.get("title")) if text and isinstance(text, str)), "")
-        return tool_spec({"name": name, "category": self.name, "description": " ".join(description.split()), "parameters": parameters})
+        shown_as = {"name": name, "category": self.name, "description": " ".join(description.split()), "parameters": parameters}
+        return tool_spec({**shown_as, "whole": whole})
 
 
 async def _open_mcp(request: SourceRequest) -> McpSource:

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
 import sys
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -21,15 +19,14 @@ from urllib.parse import quote, urljoin, urlsplit
 import httpx2
 from pydantic import Field
 
-from talm_sim.common.credentials import checked_credential
 from talm_sim.common.plain_files import read_text
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tools_env.routes import fault_of
-from talm_sim.tools_env.sources.base import NotTaken, SourceOptions, SourceRequest
-from talm_sim.tools_env.sources.http import HttpSource, HttpTools, Proof
+from talm_sim.tools_env.sources.base import SourceOptions, SourceRequest
+from talm_sim.tools_env.sources.http import HttpSource
 from talm_sim.tools_env.sources.http_client import HttpClient, WrongAddressError, server_at
 from talm_sim.tools_env.sources.openapi_document import tools_from_openapi
-from talm_sim.tools_env.sources.openapi_limits import is_header_name, is_reserved
+from talm_sim.tools_env.sources.openapi_proofs import as_mapping, prove
 from talm_sim.tools_env.sources.registry import SourceKind
 from talm_sim.tools_env.sources.spec_file import open_spec_list
 
@@ -57,7 +54,7 @@ class OpenApiOptions(SourceOptions):
     """Options of an OpenAPI document."""
 
     server: str = Field("", description="Address of its service.")
-    auth: str = Field("", description="Environment variable that holds the credential.")
+    auth: str = Field("", description="Environment variable that holds the credential; several as A+B.")
     only: str = Field("", description="Take only the operations with this tag.")
 
 
@@ -73,10 +70,11 @@ async def _open_openapi(request: SourceRequest) -> Any:
         return open_spec_list(request.name, document)
     if not isinstance(document, Mapping):
         raise PrerequisiteError("not an OpenAPI 3 document: it is not an object.")
-    tools = tools_from_openapi(document, quote(request.name, safe=""), only=request.options.only)
-    proof, tools = _proof(document, tools, request)
+    load = None if is_url else _files_beside(Path(request.place))
+    tools = await asyncio.to_thread(tools_from_openapi, document, quote(request.name, safe=""), only=request.options.only, load=load)
+    proofs, tools = prove(document, tools, request.options.auth, f"{request.name.upper().replace('-', '_')}_API_KEY")
     address = _server(document, request.place if is_url else "", request.options.server)
-    return HttpSource(address, tools, name=request.name, proof=proof)
+    return HttpSource(address, tools, name=request.name, proofs=proofs)
 
 
 OPENAPI = SourceKind(_open_openapi, OpenApiOptions)
@@ -89,6 +87,24 @@ def _read(place: str) -> str:
         raise PrerequisiteError(f"cannot be read: {err.strerror}.") from None
     except UnicodeDecodeError:
         raise PrerequisiteError("cannot be read: not UTF-8.") from None
+
+
+def _files_beside(place: Path) -> Callable[[str], Any]:
+    """Return what reads the files in a document's folder and below it; together they may be as large as one document."""
+    folder, left = place.parent.resolve(), [_LARGEST]
+
+    def load(name: str) -> Any:
+        file = (folder / name).resolve()
+        if not file.is_relative_to(folder):
+            raise PrerequisiteError("it leads out of the document's folder.")
+        try:
+            text = read_text(file, left[0])
+        except (OSError, ValueError) as err:
+            raise PrerequisiteError(f"{name} cannot be read: {getattr(err, 'strerror', None) or 'not UTF-8'}.") from None
+        left[0] -= len(text)
+        return parse_document(text)
+
+    return load
 
 
 async def _fetch(url: str) -> str:
@@ -111,18 +127,19 @@ async def _fetch(url: str) -> str:
 
 def _server(document: Mapping[str, Any], origin: str, named: str) -> str:
     """Return the service's address: only one that the user named, here or by the document's own address, or one on this machine."""
-    if named:
-        if not named.startswith(("http://", "https://")):
-            raise PrerequisiteError(f"server={named}: is not an address; write http://... or https://...")
-        return str(_read_address(named))
+    if named and not named.startswith(("http://", "https://")):
+        raise PrerequisiteError(f"server={named}: is not an address; write http://... or https://...")
     servers = document.get("servers")
     first = servers[0] if isinstance(servers, Sequence) and servers and isinstance(servers[0], Mapping) else {}
-    variables = _as_mapping(first.get("variables"))
-    defaults = {name: str(_as_mapping(one).get("default", "")) for name, one in variables.items()}
+    variables = as_mapping(first.get("variables"))
+    defaults = {name: str(as_mapping(one).get("default", "")) for name, one in variables.items()}
     told = re.sub(
         r"\{([^{}]*)\}", lambda found: defaults.get(found[1], found[0])[:_LONGEST_ADDRESS], str(first.get("url") or "/")[:_LONGEST_ADDRESS]
     )
     try:
+        if named:  # a relative address of the document is below the host that is named, unless that has a path
+            below = "://" not in told and urlsplit(named).path in ("", "/")
+            return str(_read_address(urljoin(named, told) if below else named))
         address = urljoin(origin, told) if origin else told
     except ValueError:
         raise PrerequisiteError(_NO_ADDRESS) from None
@@ -158,55 +175,6 @@ def _is_here(host: str) -> bool:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def _proof(document: Mapping[str, Any], tools: HttpTools, request: SourceRequest) -> tuple[Proof, HttpTools]:
-    """Return the credentials of the document's first security scheme; without them, operations that need any are not taken."""
-    variable = request.options.auth or f"{request.name.upper().replace('-', '_')}_API_KEY"
-    secret = os.environ.get(variable, "").strip()
-    schemes = _as_mapping(_as_mapping(document.get("components")).get("securitySchemes"))
-    if secret:
-        return _make_proof(schemes, variable, secret), tools
-    if request.options.auth:
-        raise PrerequisiteError(f"the environment variable {variable} is not set.")
-    return Proof(), _drop_secured(document, tools, f"needs a credential: set {variable}.") if schemes else tools
-
-
-def _as_mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _make_proof(schemes: Mapping[str, Any], variable: str, secret: str) -> Proof:
-    scheme = next((one for one in schemes.values() if isinstance(one, Mapping)), {"type": "http", "scheme": "bearer"})
-    kind, place, name = scheme.get("type"), scheme.get("in"), str(scheme.get("name"))
-    if kind == "apiKey" and place != "query" and (not is_header_name(name) or is_reserved(name)):
-        raise PrerequisiteError(f"its security scheme sends the credential in the {place} '{name[:200]}', but that name is not allowed.")
-    if kind == "apiKey" and place == "query":
-        return Proof(query={name: secret}, secret=secret)
-    if kind == "http" and str(scheme.get("scheme")).lower() == "basic":
-        from base64 import b64encode
-
-        return Proof(headers={"Authorization": f"Basic {b64encode(secret.encode()).decode()}"}, secret=secret)
-    checked_credential(variable, secret)
-    if kind == "apiKey":
-        return Proof(headers={"Cookie": f"{name}={secret}"} if place == "cookie" else {name: secret}, secret=secret)
-    return Proof(headers={"Authorization": f"Bearer {secret}"}, secret=secret)
-
-
-def _drop_secured(document: Mapping[str, Any], tools: HttpTools, reason: str) -> HttpTools:
-    """Leave out the operations that need a credential; one that can be called without it stays."""
-    secured = set()
-    for name, route in tools.routes.items():
-        path = "/" + route.path.split("/", 2)[2] if route.path.count("/") > 1 else "/"
-        operation = document["paths"].get(path, {}).get(route.method.lower(), {})
-        needs = operation.get("security", document.get("security"))
-        if needs and not (isinstance(needs, list) and {} in needs):
-            secured.add(name)
-    if len(secured) == len(tools.specs):
-        raise PrerequisiteError(f"its service {reason}")
-    kept = {name: spec for name, spec in tools.specs.items() if name not in secured}
-    left = [NotTaken(name, reason) for name in tools.specs if name in secured]
-    return replace(tools, specs=kept, not_taken=[*tools.not_taken, *left])
 
 
 def parse_document(text: str) -> Any:

@@ -1,92 +1,84 @@
 """Make ToolSpecs of an OpenAPI 3 document, the service's own or any other."""
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from talm_sim.errors import PrerequisiteError, did_you_mean
-from talm_sim.schemas import NotChecked, fault_of_schema
 from talm_sim.tools_env.extension_keys import REASON_KEY, RECORD_KEY, REPLACEABLE_KEY
-from talm_sim.tools_env.sources.base import NotTaken, tool_spec
+from talm_sim.tools_env.routes import is_form, is_json
+from talm_sim.tools_env.sources.base import NotTaken, tool_name, tool_spec
 from talm_sim.tools_env.sources.http import HttpTools
-from talm_sim.tools_env.sources.openapi_limits import Reading, check_path, is_transport
+from talm_sim.tools_env.sources.openapi_limits import check_path, is_transport
+from talm_sim.tools_env.sources.references import Reading, TooManyPartsError
+from talm_sim.tools_env.sources.tool_schemas import WholeSchemas, read_to_fit, shorten
+from talm_sim.tools_env.styles import JSON_STYLE, STYLES
 from talm_sim.types import JsonObject, Route, ToolSpec
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 METHODS: tuple[Method, ...] = ("GET", "POST", "PUT", "PATCH", "DELETE")
-
-KEPT = (
-    "type",
-    "description",
-    "enum",
-    "const",
-    "default",
-    "examples",
-    "format",
-    "minimum",
-    "maximum",
-    "exclusiveMinimum",
-    "exclusiveMaximum",
-    "multipleOf",
-    "minLength",
-    "maxLength",
-    "pattern",
-    "minItems",
-    "maxItems",
-    "uniqueItems",
-    "required",
-)
-"""Schema keywords that are copied unchanged; the structural ones are rebuilt, titles and the rest are dropped."""
-
 
 MOST_TOOLS = 1_000
 """Most operations of one document; a model is never shown as many."""
 _MOST_TAGS, _LONGEST_TAG = 2_000, 100
 """Number and length of tags offered in place of an unknown one."""
 _LONGEST_REASON = 500
-_KEYS = 16
-"""Keys in the target of a reference that count as one part."""
-_STYLES = {"path": "simple", "query": "form", "header": "simple"}
+_LONGEST_STYLE = 100
+_DEEPEST = 50
+"""Deepest that schemas of one body may be merged."""
+_SCHEMAS = ("schema", "whole")
 
 
-class Argument(NamedTuple):
-    """One argument of a tool, and the part of the request it travels in."""
+class _Argument(NamedTuple):
+    """One argument of a tool, the part of the request it travels in, and how it is written there."""
 
     name: str
     schema: JsonObject
     required: bool
     place: str
+    whole: Any
+    style: str = ""
 
 
-def tools_from_openapi(document: Mapping[str, Any], source: str = "", *, only: str = "") -> HttpTools:
+class _Body(NamedTuple):
+    """The body of an operation: its media type, and the argument that it is, if it is not an object of several."""
+
+    kind: str | None = None
+    bare: str = ""
+
+
+def tools_from_openapi(document: Mapping[str, Any], source: str = "", *, only: str = "", load: Callable[[str], Any] | None = None) -> HttpTools:
     """Make a tool of every operation of an OpenAPI 3 document.
 
-    Path, query, header and JSON body parameters become one flat object of arguments; cookies, and headers that hold credentials, belong to the
-    transport and are left out. A tool's category is its first tag, or the first segment of its path.
+    Path, query, header and cookie parameters and the properties of the body become one flat object of arguments; a body that is no object with
+    named properties is one argument, `body`. Headers and cookies that hold credentials belong to the transport and are left out. A tool's
+    category is its first tag, or the first segment of its path.
 
     Args:
         document: The parsed document.
         source: Name of the source, which precedes the paths in recordings.
         only: The one tag whose operations are taken; empty for all.
+        load: Returns the value of a file beside the document; None if there are none.
 
     Returns:
         Tools by name, in the document's order. The name is the operation id, or method and path where there is none.
     """
-    operations = list(_operations(document, only))
+    reading, not_taken = Reading(document, load), list[NotTaken]()
+    operations = list(_operations(reading, only, not_taken))
     if len(operations) > MOST_TOOLS:
         raise PrerequisiteError(f"it has {len(operations):,} operations, more than {MOST_TOOLS:,}; choose one tag: ,only=TAG.")
-    specs, routes, responses, not_taken = dict[str, ToolSpec](), dict[str, Route](), dict[str, JsonObject](), list[NotTaken]()
-    reading = Reading(document)
+    specs, routes, responses, security = dict[str, ToolSpec](), dict[str, Route](), dict[str, JsonObject](), dict[str, Any]()
+    whole = WholeSchemas(reading, check=bool(source))
     for method, path, item, operation in operations:
         place = f"{method} {path[:_LONGEST_REASON]}"
         try:
-            reading.begin()
             name = _identifier(str(operation.get("operationId") or "")) or _identifier(f"{method.lower()}{path}")
             if name in specs:
                 raise PrerequisiteError(f"another operation is also called '{name}'; tool names must be unique.")
-            specs[name], routes[name] = _tool(reading, name, method, path, item, operation, source)
+            spec, routes[name], left = _tool(reading, whole, name, method, path, item, operation, source)
+            specs[name], security[name] = spec, operation.get("security", document.get("security"))
+            not_taken += [NotTaken(f"parameter '{parameter}' of {place}", why[:_LONGEST_REASON]) for parameter, why in left.items()]
         except PrerequisiteError as err:
             not_taken.append(NotTaken(place, str(err)[:_LONGEST_REASON]))
         except (AttributeError, KeyError, TypeError, ValueError, RecursionError, IndexError):
@@ -96,73 +88,112 @@ def tools_from_openapi(document: Mapping[str, Any], source: str = "", *, only: s
             if schema:
                 responses[name] = schema
     if not specs:
-        nothing = f"has no operation{f' with the tag {only}' if only else ''}.{did_you_mean(only, _tags(document)) if only else ''}"
+        nothing = f"has no operation{f' with the tag {only}' if only else ''}.{did_you_mean(only, _tags(reading)) if only else ''}"
         raise PrerequisiteError(f"{not_taken[0].tool}: {not_taken[0].reason}" if not_taken else nothing)
-    return HttpTools(specs, routes, responses, not_taken)
+    return HttpTools(specs, routes, responses, not_taken, security)
 
 
-def _operations(document: Mapping[str, Any], only: str) -> Iterator[tuple[Method, str, Mapping[str, Any], Mapping[str, Any]]]:
-    paths = document.get("paths")
-    if not str(document.get("openapi", "")).startswith("3.") or not isinstance(paths, Mapping):
+def _operations(reading: Reading, only: str, not_taken: list[NotTaken]) -> Iterator[tuple[Method, str, Mapping[str, Any], Mapping[str, Any]]]:
+    paths = reading.root.get("paths")
+    if not str(reading.root.get("openapi", "")).startswith("3.") or not isinstance(paths, Mapping):
         raise PrerequisiteError("not an OpenAPI 3 document: it needs 'openapi: 3.x' and 'paths'.")
-    for path, item in paths.items():
+    for path, written in paths.items():
+        item = _referred(reading, written, str(path), not_taken) or {}
         for method in METHODS:
-            operation = item.get(method.lower()) if isinstance(item, Mapping) else None
-            if isinstance(operation, Mapping) and (not only or only in (operation.get("tags") or ())):
+            operation = _referred(reading, item.get(method.lower()), f"{method} {path}", not_taken)
+            if operation is not None and (not only or only in (operation.get("tags") or ())):
                 yield method, str(path), item, operation
 
 
-def _tags(document: Mapping[str, Any]) -> list[str]:
+def _referred(reading: Reading, part: Any, place: str, not_taken: list[NotTaken]) -> Mapping[str, Any] | None:
+    """Return a path item or an operation, or what a reference in its place names; None if there is none."""
+    if not isinstance(part, Mapping) or "$ref" not in part:
+        return part if isinstance(part, Mapping) else None
+    try:
+        reading.begin()
+        return reading.resolve(part)
+    except (PrerequisiteError, AttributeError, TypeError) as err:
+        why = str(err) if isinstance(err, PrerequisiteError) else "it does not follow the OpenAPI format."
+        not_taken.append(NotTaken(place[:_LONGEST_REASON], why[:_LONGEST_REASON]))
+    return None
+
+
+def _tags(reading: Reading) -> list[str]:
     """Return some tags of the document, to be compared with an unknown one."""
-    every = (str(tag) for *_, operation in _operations(document, "") for tag in list(operation.get("tags") or ())[:_MOST_TAGS])
+    every = (str(tag) for *_, operation in _operations(reading, "", []) for tag in list(operation.get("tags") or ())[:_MOST_TAGS])
     return sorted({tag for tag in islice(every, _MOST_TAGS) if len(tag) <= _LONGEST_TAG})
 
 
 def _tool(
-    document: Reading, name: str, method: Method, path: str, item: Mapping[str, Any], operation: Mapping[str, Any], source: str
-) -> tuple[ToolSpec, Route]:
+    reading: Reading,
+    whole: WholeSchemas,
+    name: str,
+    method: Method,
+    path: str,
+    item: Mapping[str, Any],
+    operation: Mapping[str, Any],
+    source: str,
+) -> tuple[ToolSpec, Route, dict[str, str]]:
+    """Return a tool, the way to it, and the arguments that it is taken without, each with the reason."""
+    if (bare := path.partition("#")[0]) in reading.root["paths"]:
+        path = bare  # no client sends what is behind it: some documents tell operations of one path apart so
     check_path(path)
-    _check_server(document, item, operation)
-    arguments = list(_arguments(document, item, operation))
+    _check_server(reading, item, operation)
+    arguments, body, left = read_to_fit(reading, lambda deepest: _arguments(reading, item, operation, deepest))
+    parameters, wholly = ({**_parameters(arguments), "properties": {one.name: getattr(one, key) for one in arguments}} for key in _SCHEMAS)
     spec = tool_spec(
         {
             "name": name,
             "category": _category(path, operation),
             "description": _description(item, operation),
-            "parameters": _parameters(arguments),
+            "parameters": parameters,
+            "whole": whole.of(wholly, parameters),
             "human_replaceable": operation.get(REPLACEABLE_KEY) is True,
             "human_replaceable_reason": str(operation.get(REASON_KEY) or ""),
             "is_record": operation.get(RECORD_KEY) is True,
         }
     )
-    at = {place: tuple(argument.name for argument in arguments if argument.place == place) for place in ("path", "query", "header")}
+    at = {place: tuple(one.name for one in arguments if one.place == place) for place in STYLES}
     # Up to the last closing bracket, so that one that stays open is not searched for again and again.
     if undeclared := set(re.findall(r"\{([^}]*)\}", path[: path.rfind("}") + 1])) - set(at["path"]):
         raise PrerequisiteError(f"its path has '{min(undeclared)}', which is not a path parameter.")
-    if source:
-        check_schema(spec.parameters)
-    return spec, Route(method=method, path=(f"/{source}" if source else "") + path, query=at["query"], header=at["header"])
+    usual = "application/json" if method in ("POST", "PUT", "PATCH") else None
+    return (
+        spec,
+        Route(
+            method=method,
+            path=(f"/{source}" if source else "") + path,
+            query=at["query"],
+            header=at["header"],
+            cookie=at["cookie"],
+            styles={one.name: one.style for one in arguments if one.style},
+            body="" if body.kind == usual else body.kind,
+            bare=body.bare,
+        ),
+        left,
+    )
 
 
-def _check_server(document: Reading, item: Mapping[str, Any], operation: Mapping[str, Any]) -> None:
+def _check_server(reading: Reading, item: Mapping[str, Any], operation: Mapping[str, Any]) -> None:
     own = [str(one.get("url")) for one in operation.get("servers") or item.get("servers") or ()]
-    if own and not {str(one.get("url")) for one in (document.root.get("servers") or ())[:1]} & set(own):
+    if own and not {str(one.get("url")) for one in (reading.root.get("servers") or ())[:1]} & set(own):
         raise PrerequisiteError(f"it has a server of its own, {own[0][:200]}; all operations of a document must use the same server.")
 
 
-def _response(document: Reading, operation: Mapping[str, Any]) -> JsonObject:
+def _response(reading: Reading, operation: Mapping[str, Any]) -> JsonObject:
     """Return the schema of an operation's successful answer; its references are resolved within the document."""
     try:
         named = operation.get("responses", {})
         told: Mapping[str, Any] = next((named[code] for code in named if str(code).startswith("2")), {})
-        schema = dict(_of_json(_resolve(document, told).get("content", {})))
+        content = reading.resolve(told).get("content", {})
+        schema: JsonObject = dict(next((media.get("schema", {}) for kind, media in content.items() if is_json(kind)), {}))
     except (AttributeError, KeyError, TypeError, PrerequisiteError):
         return {}
-    return schema and {**schema, "components": document.root.get("components", {})}
+    return schema and {**schema, "components": reading.root.get("components", {})}
 
 
 def _identifier(text: str) -> str:
-    return re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_")[:64]
+    return tool_name(text.strip("/")).strip("_")
 
 
 def _category(path: str, operation: Mapping[str, Any]) -> str:
@@ -178,152 +209,132 @@ def _description(item: Mapping[str, Any], operation: Mapping[str, Any]) -> str:
     return details if not summary or details.startswith(summary) else f"{summary}\n{details}".strip()
 
 
-def _parameters(arguments: list[Argument]) -> JsonObject:
-    twice = [name for name, times in Counter(argument.name for argument in arguments).items() if times > 1]
-    if twice:
-        raise PrerequisiteError(f"two parameters are called '{min(twice)}'; a tool's arguments need distinct names.")
-    schema: JsonObject = {"type": "object", "properties": {argument.name: argument.schema for argument in arguments}}
-    required = [argument.name for argument in arguments if argument.required]
-    return schema | ({"required": required} if required else {}) | {"additionalProperties": False}
+def _parameters(arguments: Iterable[_Argument]) -> JsonObject:
+    required = [one.name for one in arguments if one.required]
+    return {"type": "object", "properties": {}, **({"required": required} if required else {}), "additionalProperties": False}
 
 
-def _arguments(document: Reading, item: Mapping[str, Any], operation: Mapping[str, Any]) -> Iterator[Argument]:
-    """Yield the arguments of one operation: those of the path item, overridden by its own, then the JSON body's properties."""
+def _arguments(
+    reading: Reading, item: Mapping[str, Any], operation: Mapping[str, Any], deepest: int
+) -> tuple[Collection[_Argument], _Body, dict[str, str]]:
+    """Return the arguments of one operation: those of the path item, overridden by its own, then those of its body; and what is left out."""
     declared: dict[tuple[str, str], Mapping[str, Any]] = {}
     for entry in [*item.get("parameters", ()), *operation.get("parameters", ())]:
-        parameter = _resolve(document, entry)
+        parameter = reading.resolve(entry)
         declared[parameter["in"], parameter["name"]] = parameter
+    found, left = dict[str, _Argument](), dict[str, str]()
+
+    def add(one: _Argument) -> None:
+        same = found.get(one.name)
+        if same is not None and same.required and one.required:
+            raise PrerequisiteError(f"two parameters are called '{one.name}'; a tool's arguments need distinct names.")
+        if same is not None:
+            left[one.name] = f"the {(one if one.required else same).place} has one of this name, too."
+        if same is None or one.required:
+            found[one.name] = one
+
     for (where, name), parameter in declared.items():
-        proves = (where, str(name).lower()) in document.proofs
-        if where == "cookie" and parameter.get("required") and not proves:
-            raise PrerequisiteError(f"it requires the cookie '{name}', and cookies are not sent.")
-        if where in _STYLES and not proves and not is_transport(where, name):
-            yield _argument(document, where, name, parameter)
-    body = _resolve(document, operation.get("requestBody", {}))
-    if _of_json(body.get("content", {})):
-        whole = _simplify(document, _of_json(body["content"]))
-        if "properties" not in whole:
-            raise PrerequisiteError("its JSON body has no named properties, so it cannot be offered as a tool.")
-        for name, schema in whole["properties"].items():
-            yield Argument(name, schema, bool(body.get("required")) and name in whole.get("required", ()), "body")
-    elif body.get("required") or not all(map(_is_json, body.get("content", {}))):
-        raise PrerequisiteError(f"it takes a body that is not JSON ({', '.join(body.get('content', {})) or 'no content type given'}).")
+        if (where, str(name).lower()) in reading.proofs or is_transport(where, name):
+            continue
+        try:
+            add(_argument(reading, where, name, parameter, deepest))
+        except TooManyPartsError:
+            raise
+        except PrerequisiteError as err:
+            if where == "path" or parameter.get("required"):
+                raise
+            left[name] = str(err)
+    body, of_body = _body(reading, operation, deepest, {*found})
+    for one in of_body:
+        add(one)
+    return found.values(), body, left
 
 
-def _argument(document: Reading, where: str, name: str, parameter: Mapping[str, Any]) -> Argument:
-    if parameter.get("style", _STYLES[where]) != _STYLES[where] or (where == "query" and parameter.get("explode") is False):
-        raise PrerequisiteError(f"parameter '{name}' uses a style that is not supported ({parameter.get('style', 'not exploded')}).")
-    schema = _simplify(document, parameter.get("schema") or _of_json(parameter.get("content", {})))
+def _argument(reading: Reading, where: str, name: str, parameter: Mapping[str, Any], deepest: int) -> _Argument:
+    schema = parameter.get("schema")
+    style = _style(where, name, parameter) if where in STYLES else ""
+    if "content" in parameter:
+        kind, media = next(iter(parameter["content"].items()))
+        schema, style = media.get("schema", {}), JSON_STYLE if is_json(kind) else style
+    if where not in STYLES:
+        raise PrerequisiteError(f"parameter '{name}' is in the '{str(where)[:_LONGEST_STYLE]}', where none can be sent.")
+    short = shorten(reading, schema or {}, deepest)
     if parameter.get("description"):
-        schema["description"] = parameter["description"]
-    if "examples" not in schema and (examples := _examples(document, parameter)):
-        schema["examples"] = examples
-    document.spend(sum(document.size(schema.get(key)) for key in ("description", "examples")))
-    return Argument(name, schema, where == "path" or bool(parameter.get("required")), where)
+        short["description"] = parameter["description"]
+    if "examples" not in short and (examples := _examples(reading, parameter)):
+        short["examples"] = examples
+    reading.spend(sum(reading.size(short.get(key)) for key in ("description", "examples")))
+    return _Argument(name, short, where == "path" or bool(parameter.get("required")), where, schema or {}, style)
 
 
-def _is_json(kind: str) -> bool:
-    return kind.split(";", maxsplit=1)[0].strip().endswith("json")
+def _style(where: str, name: str, parameter: Mapping[str, Any]) -> str:
+    """Return how a parameter, or a property of a form, is written; empty for the default of its place."""
+    usual = STYLES[where][0]
+    style = parameter.get("style", usual)
+    if style not in STYLES[where]:
+        raise PrerequisiteError(f"parameter '{name}' has the style '{str(style)[:_LONGEST_STYLE]}', which no {where} has.")
+    written = (
+        style
+        + ("*" if parameter.get("explode", style == "form") else "")
+        + ("+" if parameter.get("allowReserved") and where == "query" else "")
+    )
+    return "" if written == usual + ("*" if usual == "form" else "") else written
 
 
-def _of_json(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the schema of a parameter's or body's JSON form; empty if it has none."""
-    forms = [media for kind, media in content.items() if _is_json(kind)]
-    schema: Mapping[str, Any] = forms[0].get("schema", {}) if forms else {}
-    return schema
+def _body(reading: Reading, operation: Mapping[str, Any], deepest: int, taken: Collection[str]) -> tuple[_Body, list[_Argument]]:
+    """Return the body of an operation and its arguments: the first that is JSON, else a form, else a text."""
+    body = reading.resolve(operation.get("requestBody", {}))
+    content: Mapping[str, Any] = body.get("content", {})
+    if not content and not body.get("required"):
+        return _Body(), []
+    kind = next(
+        (kind for fits in (is_json, is_form, lambda kind: _is_text(reading, content[kind], kind)) for kind in content if fits(kind)), None
+    )
+    if kind is None:
+        raise PrerequisiteError(f"it takes a body that is not JSON, a form or text ({', '.join(content) or 'no content type given'}).")
+    schema = content[kind].get("schema", {})
+    short, required = shorten(reading, schema, deepest + 1), bool(body.get("required"))
+    written = "application/json" if "*" in kind else kind
+    raw = dict[str, list[Any]]()
+    _collect(reading, schema, raw)
+    choices = [name for key in ("anyOf", "oneOf") for option in short.get(key, ()) for name in option.get("properties", ())]
+    if not raw or not {*choices} <= raw.keys() or not (is_json(kind) or is_form(kind)):
+        name = next(name for name in ("body", "request_body", "whole_request_body") if name not in taken)
+        return _Body(written, name), [_Argument(name, short, required, "body", schema)]
+    forms = content[kind].get("encoding", {}) if is_form(kind) else {}
+    return _Body(written), [
+        _Argument(
+            name,
+            part,
+            required and name in short.get("required", ()),
+            "body",
+            raw[name][0] if len(raw[name]) == 1 else {"allOf": raw[name]},
+            _style("query", name, forms[name]) if {"style", "explode"} & {*forms.get(name, ())} else "",
+        )
+        for name, part in short.get("properties", {}).items()
+    ]
 
 
-def _examples(document: Reading, parameter: Mapping[str, Any]) -> list[Any]:
+def _is_text(reading: Reading, media: Mapping[str, Any], kind: str) -> bool:
+    """Return whether a model can write a body: text, or what is declared as one and is no file."""
+    schema = reading.resolve(media.get("schema", {}))
+    main = kind.partition("/")[0].lower()
+    file = main in ("multipart", "image", "audio", "video") or "octet-stream" in kind or schema.get("format") in ("binary", "byte")
+    return main == "text" or (schema.get("type") == "string" and not file)
+
+
+def _collect(reading: Reading, schema: Mapping[str, Any], found: dict[str, list[Any]], depth: int = 0) -> None:
+    """Collect the properties of a schema as they are declared, with those that `shorten` merges with them."""
+    schema = reading.resolve(schema)
+    options = [[one for one in schema.get(key, ()) if one.get("type") != "null"] for key in ("anyOf", "oneOf")]
+    for part in (*schema.get("allOf", ()), *(one[0] for one in options if len(one) == 1)) if depth < _DEEPEST else ():
+        _collect(reading, part, found, depth + 1)
+    for name, part in schema.get("properties", {}).items():
+        found.setdefault(name, []).append(part)
+
+
+def _examples(reading: Reading, parameter: Mapping[str, Any]) -> list[Any]:
     if "example" in parameter:
         return [parameter["example"]]
-    named = (_resolve(document, example) for example in parameter.get("examples", {}).values())
+    named = (reading.resolve(example) for example in parameter.get("examples", {}).values())
     return [example["value"] for example in named if "value" in example]
-
-
-def _resolve(document: Reading, node: Mapping[str, Any], seen: tuple[str, ...] = ()) -> Mapping[str, Any]:
-    """Follow `$ref`s within the document; keywords beside a `$ref` stay and win."""
-    document.spend(1)
-    pointer = node.get("$ref")
-    if pointer is None:
-        return node
-    document.spend(len(node))
-    if not pointer.startswith("#/") or pointer in seen:
-        raise PrerequisiteError(f"cannot resolve $ref '{pointer}': only references within the document, without cycles, are supported.")
-    target: Any = document.root
-    for part in pointer[2:].split("/"):
-        target = target.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(target, Mapping) else None
-    if not isinstance(target, Mapping):
-        raise PrerequisiteError(f"cannot resolve $ref '{pointer}': the document has no such part.")
-    document.spend(len(target) // _KEYS)
-    return {**_resolve(document, target, (*seen, pointer)), **{key: value for key, value in node.items() if key != "$ref"}}
-
-
-def simplify_schema(schema: Mapping[str, Any]) -> JsonObject:
-    """Return a JSON Schema as a tool's arguments are shown: references written out, titles dropped."""
-    try:
-        short = _simplify(Reading(schema), schema)
-    except (AttributeError, KeyError, TypeError, RecursionError):
-        raise PrerequisiteError("its schema is not a JSON Schema.") from None
-    check_schema(short)
-    return short
-
-
-def check_schema(schema: JsonObject) -> None:
-    """Check that arguments can be checked against a schema."""
-    try:
-        fault = fault_of_schema(schema)
-    except NotChecked as err:
-        raise PrerequisiteError(f"its schema is too large to be checked: {err}.") from None
-    if fault is not None:
-        where = "/".join(str(part) for part in fault.absolute_path)
-        raise PrerequisiteError(f"its schema is not a JSON Schema{f' at {where}' if where else ''}: {fault.message[:200]}.")
-
-
-def _simplify(document: Reading, schema: Mapping[str, Any], seen: tuple[str, ...] = ()) -> JsonObject:
-    """Rewrite a schema as briefly as possible: references inlined, allOf merged, "or null" and titles dropped."""
-    document.spend(1)
-    if "$ref" in schema:
-        seen = (*seen, schema["$ref"])
-        if seen.count(schema["$ref"]) > 1:
-            return {"type": "object"}
-        schema = _resolve(document, schema)
-    short: JsonObject = {key: value for key, value in schema.items() if key in KEPT}
-    if "example" in schema and "examples" not in short:
-        short["examples"] = [schema["example"]]
-    document.spend(sum(map(document.size, short.values())))
-    if "allOf" in schema:
-        short = _merge_schemas([*reversed([_simplify(document, part, seen) for part in schema["allOf"]]), short])
-    for key in ("anyOf", "oneOf"):
-        options = [_simplify(document, option, seen) for option in schema.get(key, ()) if option.get("type") != "null"]
-        short |= ({**options[0], **short}) if len(options) == 1 else ({key: options} if options else {})
-    if isinstance(short.get("type"), list):
-        kinds = [kind for kind in short["type"] if kind != "null"]
-        short["type"] = kinds[0] if len(kinds) == 1 else kinds
-    if "default" in short and short["default"] is None:
-        del short["default"]
-    if "properties" in schema:
-        own = {name: _simplify(document, part, seen) for name, part in schema["properties"].items()}
-        short["properties"] = short.get("properties", {}) | own
-    if isinstance(schema.get("items"), Mapping):
-        short["items"] = _simplify(document, schema["items"], seen)
-    return _strict_bounds(short)
-
-
-def _merge_schemas(parts: list[JsonObject]) -> JsonObject:
-    """Merge the schemas of an allOf: for each keyword the last schema counts, but all properties and all required ones are kept."""
-    whole: JsonObject = {}
-    for part in parts:
-        whole |= part
-    if any("properties" in part for part in parts):
-        whole["properties"] = {name: schema for part in parts for name, schema in part.get("properties", {}).items()}
-    if any("required" in part for part in parts):
-        whole["required"] = list(dict.fromkeys(name for part in parts for name in part.get("required", ())))
-    return whole
-
-
-def _strict_bounds(schema: JsonObject) -> JsonObject:
-    """Write OpenAPI 3.0's boolean exclusive bounds as JSON Schema's numeric ones."""
-    for bound, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
-        if isinstance(schema.get(exclusive), bool) and schema.pop(exclusive) and bound in schema:
-            schema[exclusive] = schema.pop(bound)
-    return schema

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import re
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import wraps
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_origin
+
+from pydantic_core import to_json
 
 from talm_sim.common.digests import canonical_json, digest
 from talm_sim.errors import PrerequisiteError, ProviderError
@@ -18,11 +21,11 @@ from talm_sim.foreign.loop import LoopGivenUp, abandon_loop_of, on_foreign_loop
 from talm_sim.foreign.plugins import load_object, looking_at
 from talm_sim.foreign.threads import Work, working_for
 from talm_sim.foreign.time import in_time
-from talm_sim.recordings import HttpResponse
-from talm_sim.tools_env.routes import answer, failure, posted
-from talm_sim.tools_env.sources.base import EpisodeCalls, NotTaken, SourceRequest, tool_spec
+from talm_sim.recordings import ARTIFACT_HEADER, TEXT_HEADER, WORDED_HEADER, HttpResponse, Returned
+from talm_sim.tools_env.routes import answer, function_error, posted
+from talm_sim.tools_env.sources.base import CALL_ID, INJECTED, EpisodeCalls, NotTaken, SourceRequest, tool_name, tool_spec
 from talm_sim.tools_env.sources.factories import EndedError, Made, check_maker, make_tools, makes_tools, name_of, run_apart
-from talm_sim.tools_env.sources.openapi_document import simplify_schema
+from talm_sim.tools_env.sources.tool_schemas import read_schema
 from talm_sim.types import JsonObject, ToolSpec
 
 if TYPE_CHECKING:
@@ -91,7 +94,7 @@ class PythonSource:
 
     async def call(self, tool: str, arguments: Mapping[str, object], episode: str) -> HttpResponse:
         """Make a call of a tool that episodes share; what the tool raises is its failure."""
-        return await _answer_call(self._tools.tools[tool], arguments, self._timeout)
+        return await _answer_call(self._tools.tools[tool], arguments, self._timeout, self._tools.injected.get(tool, frozenset()))
 
     def begin(self, start: Mapping[str, Any]) -> EpisodeCalls:
         """Return the tools of one episode; classes and factories are called before the first call of one of their tools."""
@@ -125,7 +128,7 @@ class _Episode:
         tools = self._made[maker][1]
         if tool not in tools:
             raise ProviderError(f"{name_of(maker)} made no tool '{tool}' for this episode.")
-        return await _answer_call(tools[tool], arguments, self._timeout)
+        return await _answer_call(tools[tool], arguments, self._timeout, self._makers[maker].injected.get(tool, frozenset()))
 
     async def aclose(self) -> None:
         async with self._making:
@@ -140,6 +143,7 @@ class _Toolset:
     def __init__(self) -> None:
         self.specs: dict[str, ToolSpec] = {}
         self.tools: dict[str, BaseTool] = {}
+        self.injected: dict[str, frozenset[str]] = {}
         self.reading: set[str] = set()
         self.not_taken: list[NotTaken] = []
 
@@ -154,7 +158,7 @@ class _Toolset:
                 continue
             if spec.name in self.specs:
                 raise PrerequisiteError(_duplicate_name_message(spec.name))
-            self.specs[spec.name], self.tools[spec.name] = spec, tool
+            self.specs[spec.name], self.tools[spec.name], self.injected[spec.name] = spec, tool, injected_arguments(tool)
             if _declared_read_only(one, tool):
                 self.reading.add(spec.name)
         return self
@@ -165,21 +169,22 @@ class _Toolset:
         return {by_name[name_of(one)][0]: _copy_with_function(by_name[name_of(one)][1], one) for one in objects if name_of(one) in by_name}
 
 
-async def _answer_call(tool: BaseTool, arguments: Mapping[str, object], timeout: float) -> HttpResponse:
+async def _answer_call(tool: BaseTool, arguments: Mapping[str, object], timeout: float, injected: frozenset[str]) -> HttpResponse:
     """Return what a tool answers, in time; an error is its failure."""
+    given, call_id = INJECTED.get(), INJECTED.get().get(CALL_ID, "call")
+    apart = {name: given[name] if name in given else _without_graph(tool, name, call_id) for name in sorted(injected)}
     agents = working_for.get()
     work = agents or Work()
     try:
         async with in_time(work, timeout):
             with in_foreign_code():
-                found, failed = await on_foreign_loop(_run_tool(tool, dict(arguments)), work)
-            return failure(500, failed) if failed else answer(found)
+                return await on_foreign_loop(_run_tool(tool, {**arguments, **apart}, call_id if apart else ""), work)
     except TimeoutError:
         if agents is None:  # a user's agent has its own time limit, and the loop is needed until then
             await abandon_loop_of(work)
         raise
     except Exception as err:  # what it answers may be nothing that can be written
-        return failure(500, _message(err))
+        return function_error(_message(err))
 
 
 async def open_python(request: SourceRequest) -> PythonSource:
@@ -251,10 +256,10 @@ async def _invoke(tool: BaseTool, arguments: JsonObject) -> Any:
     return await run_apart(work)
 
 
-async def _run_tool(tool: BaseTool, arguments: JsonObject) -> tuple[Any, str]:
+async def _run_tool(tool: BaseTool, arguments: JsonObject, call_id: str) -> HttpResponse:
     """Return a tool's result, or how it failed; that is described here, on the loop of the user's code, as its errors may be of any kind."""
     try:
-        return await _collect_result(tool, arguments), ""
+        return _written(await _collect_result(tool, arguments, call_id))
     except (TimeoutError, LoopGivenUp, KeyboardInterrupt):  # the last on the caller's own loop, where it may be Ctrl-C
         raise
     except EndedError as err:
@@ -265,12 +270,35 @@ async def _run_tool(tool: BaseTool, arguments: JsonObject) -> tuple[Any, str]:
         raised = err  # the tool raised it: nobody cancelled this call
     except BaseException as err:  # a user's function may fail in any way
         raised = err
-    return None, _message(raised)
+    return replace(function_error(_message(raised)), live=raised)
 
 
-async def _collect_result(tool: BaseTool, arguments: JsonObject) -> Any:
-    found = await _invoke(tool, arguments)
-    return await _items(found) if isinstance(found, AsyncIterator) else found
+async def _collect_result(tool: BaseTool, arguments: JsonObject, call_id: str) -> Returned:
+    from langchain_core.messages import ToolMessage
+
+    worded = tool.handle_tool_error or tool.handle_validation_error
+    if tool.response_format == "content" and not call_id and not worded:
+        found = await _invoke(tool, arguments)
+        return Returned(await _items(found) if isinstance(found, AsyncIterator) else found)
+    # Only a whole call returns the artifact, too, and has an id to inject.
+    message = await _invoke(tool, {"type": "tool_call", "id": call_id or "call", "name": tool.name, "args": arguments})
+    if not isinstance(message, ToolMessage):
+        return Returned(message)
+    return Returned(message.content, message.artifact, message.status == "error")
+
+
+def _written(found: Returned) -> HttpResponse:
+    """Return a result as it is recorded: JSON, and beside it what JSON loses of it for a LangChain agent."""
+    made, headers = answer(found.value), []
+    try:
+        json.dumps(found.value)
+    except (TypeError, ValueError, RecursionError):
+        headers.append((TEXT_HEADER, json.dumps(str(found.value))))
+    if found.failed:
+        headers.append((WORDED_HEADER, "true"))
+    if found.artifact is not None:
+        headers.append((ARTIFACT_HEADER, to_json(found.artifact, fallback=str).decode()))
+    return replace(made, headers=(*made.headers, *headers), live=found) if made.status == 200 else made
 
 
 async def _items(found: AsyncIterator[Any]) -> list[Any]:
@@ -317,16 +345,45 @@ def _check_signature(function: Callable[..., Any]) -> None:
 
 
 def _spec(tool: BaseTool, category: str, replaceable: bool) -> ToolSpec:
-    whole, shown = (_json_schema(schema) for schema in (tool.get_input_schema(), tool.tool_call_schema))
-    if injected := set(whole.get("properties", {})) - set(shown.get("properties", {})):
-        raise PrerequisiteError(f"needs '{min(injected)}' from the agent that calls it, and agents here do not provide it.")
-    parameters = simplify_schema(shown)
+    whole = _json_schema(tool.tool_call_schema)
+    parameters, _ = read_schema(whole)
     parameters.pop("description", None)
     parameters = {"type": "object", "properties": {}, **parameters, "additionalProperties": False}
     replaceable = replaceable or bool((tool.metadata or {}).get("human_replaceable"))
-    name = re.sub(r"\W+", "_", tool.name, flags=re.ASCII)[:64]
-    shown_as = {"name": name, "category": category, "description": tool.description, "parameters": parameters}
-    return tool_spec({**shown_as, "human_replaceable": replaceable})
+    shown_as = {"name": tool_name(tool.name), "category": category, "description": tool.description, "parameters": parameters}
+    more = {"human_replaceable": replaceable, "return_direct": tool.return_direct}
+    return tool_spec({**shown_as, "whole": whole, **more})
+
+
+def injected_arguments(tool: BaseTool) -> frozenset[str]:
+    """Return the names of the arguments that not the model but the graph gives: its state, its store, the call's id, its runtime."""
+    whole, shown = map(_fields, (tool.get_input_schema(), tool.tool_call_schema))
+    return frozenset((whole - shown) | tool._injected_args_keys)
+
+
+def _fields(schema: Any) -> set[str]:
+    """Return the names of the arguments of a schema, which may be a model of either pydantic."""
+    if not isinstance(schema, type):
+        return set(schema.get("properties", ()))
+    return set(schema.model_fields if hasattr(schema, "model_fields") else schema.__fields__)  # type: ignore[attr-defined]
+
+
+def _without_graph(tool: BaseTool, name: str, call_id: str) -> Any:
+    """Return an argument that a graph injects where no graph calls: a runtime without state, the id of the call.
+
+    Raises:
+        PrerequisiteError: It is the graph's state or store, which nothing else has.
+    """
+    from langchain_core.tools import InjectedToolCallId
+    from langgraph.prebuilt import ToolRuntime
+
+    field = getattr(tool.get_input_schema(), "model_fields", {}).get(name)
+    kinds = [get_origin(one) or (one if isinstance(one, type) else type(one)) for one in (field.annotation, *field.metadata)] if field else []
+    if ToolRuntime in kinds:
+        return ToolRuntime(state={}, context=None, config={}, stream_writer=lambda _: None, tool_call_id=call_id, store=None)
+    if InjectedToolCallId in kinds:
+        return call_id
+    raise PrerequisiteError(f"tool '{tool.name}' needs '{name}' from the graph that calls it; name that compiled graph: --agent MODULE:GRAPH.")
 
 
 def _declared_read_only(one: Any, tool: BaseTool) -> bool:

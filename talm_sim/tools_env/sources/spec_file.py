@@ -15,7 +15,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.recordings import HttpResponse
 from talm_sim.tools_env.routes import posted, unexecuted_response
 from talm_sim.tools_env.sources.base import NotTaken, SourceRequest
-from talm_sim.tools_env.sources.openapi_document import check_schema
+from talm_sim.tools_env.sources.tool_schemas import check_schema
 from talm_sim.types import JsonObject, ToolSpec
 
 

@@ -15,8 +15,8 @@ from langgraph.prebuilt import ToolNode, tools_condition
 from talm_sim.agent.episode import Agent, run_episode
 from talm_sim.agent.graph import TalmRules, talm_graph
 from talm_sim.agent.humans import SimulatedResponder
+from talm_sim.agent.own.agent_rules import AgentRules
 from talm_sim.agent.own.agents import _read
-from talm_sim.agent.own.own_session import AgentLimits
 from talm_sim.agent.own.sessions import OwnModel, Sessions
 from talm_sim.agent.prompts import load_prompts
 from talm_sim.errors import CassetteMissError
@@ -134,7 +134,7 @@ def agent_of(thing: Any, model: Model | None = None, *, human: str = "none", per
     simulated = human == "simulated"
     return Agent(
         model=model or OwnModel("agent/t:thing"),
-        graph=Sessions(_read("t:thing", thing), AgentLimits(**{"turns": 5, "tokens": None, "seconds": 600.0, **limits})),
+        graph=Sessions(_read("t:thing", thing), AgentRules(**{"turns": 5, "tokens": None, "seconds": 600.0, **limits})),
         environment=Environment(Client(), perturb=perturb),
         human=human,
         human_tool=None if human == "none" else PROMPTS.human_tool(),

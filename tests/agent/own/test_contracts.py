@@ -245,7 +245,7 @@ async def test_calls_of_a_function_wait_for_the_person() -> None:
         Decision(action="respond", message="It is 12 m high."),
     )
     first, second, third, fourth = episode.answer.split(" | ")
-    assert (first, second) == ('{"path":"http://tools.invalid/t/HAN"}', '{"path":"http://tools.invalid/t/PQC"}')
+    assert (first, second) == ("{'path': 'http://tools.invalid/t/HAN'}", "{'path': 'http://tools.invalid/t/PQC'}")
     assert third == f"{REJECTED} The reason given: Not that one."
     assert fourth.endswith(": It is 12 m high.")
     kinds = ["ask", "call", "ask", "call", "ask", "ask"]

@@ -15,6 +15,7 @@ from langchain_core.tools import BaseTool, tool
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.types import interrupt
+from pydantic import ValidationError
 
 from talm_sim.agent.episode import Waiting, run_episode
 from talm_sim.agent.humans import HumanReply
@@ -201,8 +202,10 @@ async def test_a_call_that_was_not_recorded_ends_the_episode_whatever_the_agent_
 
 async def test_what_is_no_json_is_the_agents_mistake() -> None:
     async def act(messages: Any, tools: Sequence[BaseTool]) -> Any:
-        await tools[0].ainvoke({"code": object()})
-        return str(await tools[0].ainvoke({"code": float("nan")}))
+        for wrong in (object(), float("nan")):
+            with pytest.raises(ValidationError):
+                await tools[0].ainvoke({"code": wrong})
+        return "done"
 
     episode = await play(act)
     assert [event.error for event in episode.tool_events] == ["unparsable_arguments"] * 2
@@ -222,7 +225,8 @@ async def test_an_agent_waits_for_a_person_where_it_is_and_starts_again_in_anoth
         nonlocal begun
         begun += 1
         by_name = {one.name: one for one in tools}
-        asked, _ = await asyncio.gather(by_name["ask_human"].ainvoke({"question": "Which?"}), by_name["airport_info"].ainvoke({"code": "HAN"}))
+        calls = by_name["ask_human"].ainvoke({"question": "Which?"}), by_name["airport_info"].ainvoke({"code": "HAN"})
+        asked, _ = await asyncio.gather(*calls, return_exceptions=True)
         return f"{asked} {await by_name['airport_info'].ainvoke({'code': 'SGN'})}"
 
     agent = agent_of(act, human="terminal", perturb=("http-500:times=1",))

@@ -44,9 +44,9 @@ def test_no_text_of_an_agents_keeps_its_episode_from_being_stored(one: str, othe
         assert session is not None
         by_name = {tool.name: tool for tool in tools}
         await by_name["ask_human"].ainvoke({"question": f"? {one}"})
-        await session.call("airport_info", {one: [{other: one}], "code": other}, other)
-        await session.call("airport_info", [one], one)
-        await session.call(f"no_tool {one}", {}, None)
+        await session.play("airport_info", {one: [{other: one}], "code": other}, other)
+        await session.play("airport_info", [one], one)
+        await session.play(f"no_tool {one}", {}, None)
         turn = {"name": f"do {one}", "args": {other: one}, "id": other, "type": "tool_call"}
         await GenericFakeChatModel(messages=iter([AIMessage(one, tool_calls=[turn])])).ainvoke([SystemMessage(other), *messages])
         offered = {"name": f"do{one}", "description": other, "parameters": {"type": "object", "properties": {one: {"type": "string"}}}}
@@ -78,8 +78,8 @@ async def test_arguments_that_are_no_object_are_told_of(arguments: Any, reason: 
     async def act(messages: Any, tools: Any) -> str:
         session = CURRENT.get()
         assert session is not None
-        await session.call("airport_info", arguments, 7)  # type: ignore[arg-type]
-        await session.call("airport_info", deep, "x" * 300)
+        await session.play("airport_info", arguments, 7)  # type: ignore[arg-type]
+        await session.play("airport_info", deep, "x" * 300)
         return "done"
 
     episode = stored(await play(act))

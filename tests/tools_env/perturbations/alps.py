@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 _HEIGHTS = {"Elbrus": ("Russia", 5642), "Kazbek": ("Georgia", 5047), "Mont Blanc": ("France", 4806)}
-MONT_BLANC = '{"country":"France","elevation":4806,"name":"Mont Blanc","surveyed":"2023-09-12","unit":"m"}'
+MONT_BLANC = '{"name":"Mont Blanc","country":"France","elevation":4806,"unit":"m","surveyed":"2023-09-12"}'
 """What a model reads of the undamaged answer."""
 
 

@@ -102,10 +102,10 @@ async def test_a_path_that_leads_away_is_left_out_and_named(path: str, tmp_path:
 @pytest.mark.parametrize("path", PATHS.values(), ids=PATHS)
 async def test_the_address_is_compared_before_anything_is_sent(path: str) -> None:
     async with listening() as here, listening() as there:
-        source = HttpSource(f"http://127.0.0.1:{here.port}/v1", HttpTools({}, {}), name="shop", proof=Proof({"X-Key": SECRET}, secret=SECRET))
+        source = HttpSource(f"http://127.0.0.1:{here.port}/v1", HttpTools({}, {}), name="shop")
         request = HttpRequest("GET", "http://tools.invalid/shop" + path.replace("PORT", str(there.port)), {}, None)
         try:
-            await source.send(request)
+            await source.send(Proof({"X-Key": SECRET}).add_to(request))
         except ProviderError as err:
             assert "is not below http://127.0.0.1" in str(err)
         await source.aclose()

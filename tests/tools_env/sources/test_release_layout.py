@@ -148,7 +148,7 @@ async def test_what_cannot_be_executed_is_described_with_the_reason(tmp_path: Pa
         "its code has no such function": ["fourth"],
         "module 'nosuchpackage' is not installed": ["first", "second"],
     }
-    assert json.loads((await _called(tools, "sixth", {"word": "x"})).result) == "X"
+    assert (await _called(tools, "sixth", {"word": "x"})).result == "X"
     broken = await _called(tools, "seventh", {"word": "x"})
     assert (broken.error, broken.status) == ("http_500", 500) and "SyntaxError" in broken.result
     (tmp_path / "Geo" / "bare").mkdir(parents=True)

@@ -1,0 +1,193 @@
+"""Tools handed to the user's own agent: each call passes its perturbations and its recording, and is written down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.messages import ToolMessage
+from langchain_core.messages.tool import ToolOutputMixin
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
+from langgraph.prebuilt import ToolNode
+from pydantic import PrivateAttr, ValidationError
+from pydantic_core import PydanticCustomError
+
+from talm_sim.agent.own.own_session import CURRENT, AgentSession
+from talm_sim.recordings import Returned
+from talm_sim.tools_env.handed_answers import PlayedCall
+from talm_sim.tools_env.sources.base import CALL_ID, INJECTED
+from talm_sim.tools_env.sources.python import injected_arguments
+from talm_sim.tools_env.tool_answers import is_cut
+from talm_sim.types import HumanEvent, ToolSpec
+
+
+@dataclass(slots=True)
+class _Call:
+    """A call while LangChain makes it: its arguments as they were written, its id, and whether it has come to the episode."""
+
+    arguments: Any
+    id: str | None
+    played: bool = False
+
+
+_CALL: ContextVar[_Call] = ContextVar("talm_sim_tool_call")
+_PLACED: dict[type, tuple[BaseTool, frozenset[str]]] = {}
+"""A graph's own tool, by the class that took its place, and the arguments that the graph gives it."""
+
+
+class _Played:
+    """Plays the calls of a LangChain tool in an episode. What the agent gets of a result or an error is made by the tool's own class."""
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Call the tool: of a tool call the answer is a message, of bare arguments the value."""
+        if (session := _session_of(self)) is None:
+            return await _own_of(self).ainvoke(input, config, **kwargs)
+        if not _is_readable(input):
+            return await _play(self, session, _read(input))
+        return await BaseTool.ainvoke(self, input, config, **kwargs)  # type: ignore[arg-type]
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Call the tool as `ainvoke` does, from a thread without an event loop."""
+        if (session := _session_of(self)) is None:
+            return _own_of(self).invoke(input, config, **kwargs)
+        if _is_readable(input):
+            return super().invoke(input, config, **kwargs)  # type: ignore[misc]
+        return session.wait_for(_play(self, session, _read(input)))
+
+    async def arun(self, tool_input: Any, *args: Any, tool_call_id: str | None = None, **kwargs: Any) -> Any:
+        """Call the tool with bare arguments, or with those of a call that has an id."""
+        with _calling(tool_input, tool_call_id) as call:
+            try:
+                return await super().arun(tool_input, *args, tool_call_id=tool_call_id, **kwargs)  # type: ignore[misc]
+            except ValidationError as err:
+                if (session := _session_of(self)) is not None and not call.played:
+                    await session.refuse(self.name, tool_input, tool_call_id, str(err))  # type: ignore[attr-defined]
+                raise
+
+    def run(self, tool_input: Any, *args: Any, tool_call_id: str | None = None, **kwargs: Any) -> Any:
+        """Call the tool as `arun` does, from a thread without an event loop."""
+        with _calling(tool_input, tool_call_id) as call:
+            try:
+                return super().run(tool_input, *args, tool_call_id=tool_call_id, **kwargs)  # type: ignore[misc]
+            except ValidationError as err:
+                if (session := _session_of(self)) is not None and not call.played:
+                    session.wait_for(session.refuse(self.name, tool_input, tool_call_id, str(err)))  # type: ignore[attr-defined]
+                raise
+
+    async def _arun(self, /, *args: Any, **kwargs: Any) -> Any:
+        session = _session_of(self)
+        assert session is not None
+        return await _play(self, session, _CALL.get())
+
+    def _run(self, /, *args: Any, **kwargs: Any) -> Any:
+        session = _session_of(self)
+        assert session is not None
+        return session.wait_for(_play(self, session, _CALL.get()))
+
+
+class HandedTool(_Played, BaseTool):
+    """A tool of the environment as the agent gets it."""
+
+    _session: AgentSession = PrivateAttr()
+
+    def __init__(self, spec: ToolSpec, session: AgentSession) -> None:
+        super().__init__(
+            name=spec.name,
+            description=spec.description,
+            args_schema=spec.whole or spec.parameters,
+            return_direct=spec.return_direct,
+            response_format="content_and_artifact",
+        )
+        self._session = session
+
+
+def put_in_place(node: ToolNode) -> None:
+    """Let the calls that a graph's node executes be played, by the names of its tools: within an episode that has a tool of that name."""
+    for name, tool in node.tools_by_name.items():
+        if not isinstance(tool, _Played):
+            kind = type(tool)
+            played = type(kind.__name__, (_Played, kind), {"__module__": kind.__module__, "__doc__": kind.__doc__})
+            _PLACED[played] = tool, injected_arguments(tool)
+            copy = tool.model_copy()
+            object.__setattr__(copy, "__class__", played)
+            node.tools_by_name[name] = copy
+
+
+def _session_of(tool: Any) -> AgentSession | None:
+    """Return the episode that a tool is called in; None outside of one, and where the environment has no such tool: it is the graph's alone."""
+    if isinstance(tool, HandedTool):
+        return tool._session
+    session = CURRENT.get()
+    return session if session is not None and session.has_tool(tool.name) else None
+
+
+def _own_of(tool: Any) -> BaseTool:
+    """Return the graph's own tool, and note in the running episode, if there is one, that it runs: unrecorded, and met by no fault."""
+    if (session := CURRENT.get()) is not None:
+        session.remark(f"past {tool.name}")
+    return _PLACED[type(tool)][0]
+
+
+@contextmanager
+def _calling(arguments: Any, call_id: str | None) -> Iterator[_Call]:
+    token = _CALL.set(call := _Call(arguments, call_id))
+    try:
+        yield call
+    finally:
+        _CALL.reset(token)
+
+
+def _is_readable(given: Any) -> bool:
+    return isinstance(given, dict) and (given.get("type") != "tool_call" or isinstance(given.get("args"), dict))
+
+
+def _read(given: Any) -> _Call:
+    return _Call(given["args"], given.get("id")) if isinstance(given, dict) else _Call(given, None)
+
+
+async def _play(tool: Any, session: AgentSession, call: _Call) -> Any:
+    call.played, given = True, call.arguments
+    apart = {}
+    if injected := _PLACED[type(tool)][1] if type(tool) in _PLACED else frozenset():
+        apart = {name: given.get(name, call.id) for name in injected} | {CALL_ID: call.id or "call"}
+        given = {name: value for name, value in given.items() if name not in injected}
+    token = INJECTED.set({**INJECTED.get(), **apart})
+    try:
+        played = await session.play(tool.name, given, call.id)
+    finally:
+        INJECTED.reset(token)
+    return _handed(tool, played, call, as_text=session.rules.text_errors)
+
+
+def _handed(tool: Any, played: PlayedCall | HumanEvent, call: _Call, *, as_text: bool) -> Any:
+    """Return what the tool's own class makes a result of, or raise what the tool itself would."""
+    paired = tool.response_format == "content_and_artifact"
+    if isinstance(played, HumanEvent):
+        text, failed = played.answer, played.decision is not None and played.decision.action == "reject"
+    else:
+        raised = played.failure()
+        if raised is None:
+            returned, written = (Returned(played.event.result), None) if is_cut(played.event.result) else played.read()
+            value = returned.value
+            if written is not None and call.id is not None and not isinstance(value, ToolOutputMixin):
+                value = written
+            if returned.failed and call.id is not None:
+                value = ToolMessage(value, tool_call_id=call.id, name=tool.name, artifact=returned.artifact, status="error")
+            return (value, returned.artifact) if paired else value
+        if not as_text:
+            raise _refusal(tool, call, str(raised)) if played.event.mistaken else raised
+        text, failed = played.event.result, True
+    found: Any = text
+    if call.id is not None:
+        found = ToolMessage(text, tool_call_id=call.id, name=tool.name, status="error" if failed else "success")
+    return (found, None) if paired else found
+
+
+def _refusal(tool: Any, call: _Call, why: str) -> ValidationError:
+    """Return the error by which LangChain refuses arguments: a graph's node tells its model."""
+    fault = PydanticCustomError("invalid_arguments", "{why}", {"why": why})
+    return ValidationError.from_exception_data(tool.name, [{"type": fault, "loc": (), "input": call.arguments}])
