@@ -140,5 +140,5 @@ async def test_a_result_is_what_the_tool_returned(tmp_path: Path, caplog: pytest
         else:
             assert (one.body.decode(), error, one.status) == (READ[name][1], "", 200), name
             blocks = READ[name][0]["content"]
-            assert shown == blocks[0]["text"] or len(blocks) != 1 or blocks[0]["type"] != "text", name
+            assert len(blocks) != 1 or blocks[0]["type"] != "text" or shown == blocks[0]["text"], name
     assert [record.message.partition("result of ")[2].partition(" says more")[0] for record in caplog.records] == SAID
