@@ -17,6 +17,7 @@ from talm_sim.common.credentials import REDACTED
 from talm_sim.recordings.http_exchange import (
     ARTIFACT_HEADER,
     FAULT_HEADER,
+    PLAIN_HEADER,
     STATE_HEADER,
     TEXT_HEADER,
     WORDED_HEADER,
@@ -34,6 +35,7 @@ from talm_sim.recordings.transport import RecordingTransport
 __all__ = [
     "ARTIFACT_HEADER",
     "FAULT_HEADER",
+    "PLAIN_HEADER",
     "REDACTED",
     "STATE_HEADER",
     "TEXT_HEADER",

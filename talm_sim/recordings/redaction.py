@@ -14,7 +14,16 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from talm_sim.common.credentials import REDACTED, Hider, credentials_in_environment
-from talm_sim.recordings.http_exchange import ARTIFACT_HEADER, FAULT_HEADER, STATE_HEADER, TEXT_HEADER, WORDED_HEADER, HttpRequest, HttpResponse
+from talm_sim.recordings.http_exchange import (
+    ARTIFACT_HEADER,
+    FAULT_HEADER,
+    PLAIN_HEADER,
+    STATE_HEADER,
+    TEXT_HEADER,
+    WORDED_HEADER,
+    HttpRequest,
+    HttpResponse,
+)
 
 _SECRET_NAMES = ("apikey", "accesskey", "secretkey", "privatekey", "subscriptionkey", "authorization", "credential", "credentials", "secret")
 _SECRET_TOKENS = ("accesstoken", "authtoken", "bearertoken", "refreshtoken", "idtoken", "sessiontoken", "apitoken")
@@ -29,6 +38,7 @@ _KEPT_RESPONSE_HEADERS = frozenset(
     {
         ARTIFACT_HEADER,
         FAULT_HEADER,
+        PLAIN_HEADER,
         STATE_HEADER,
         TEXT_HEADER,
         WORDED_HEADER,

@@ -53,6 +53,8 @@ class PlayedCall:
         return Returned(self._value(), read_json(made.header(ARTIFACT_HEADER) or None), bool(made.header(WORDED_HEADER))), text
 
     def _value(self) -> Any:
+        if self.outcome is not None and self.outcome.is_plain:
+            return self.outcome.body.decode(errors="replace")
         try:
             return json.loads(self.outcome.body) if self.outcome is not None else self.event.result
         except (ValueError, RecursionError):

@@ -49,7 +49,7 @@ def read_answer(outcome: Outcome, limit: int = RESULT_LIMIT) -> str:
     assert outcome.status is not None
     try:
         value = json.loads(outcome.body)
-        text = write_result(value)
+        text = outcome.body.decode() if outcome.is_plain else write_result(value)
     except (ValueError, RecursionError):
         broken = cut_text(outcome.body.decode(errors="backslashreplace"), 200)
         raise ToolError(f"The tool answered with a broken body: {broken}", "malformed_body") from None

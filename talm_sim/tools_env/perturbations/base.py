@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 from talm_sim.common.digests import digest
 from talm_sim.common.json_values import read_json
 from talm_sim.common.typed_options import read_options
-from talm_sim.recordings import HttpResponse
+from talm_sim.recordings import PLAIN_HEADER, HttpResponse
 from talm_sim.tools_env.clock import Clock
 from talm_sim.tools_env.perturbations.options import PerturbationOptions, PerturbationSpec, ToolListOptions
 from talm_sim.tools_env.routes import fault_of
@@ -49,6 +49,11 @@ class Outcome:
         if 200 <= response.status < 300 and not body.strip():
             body = json.dumps({"status": response.status}).encode()
         return cls(response.status, body, fault_of(response), made=response)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the result is the text of the body, though that is JSON."""
+        return self.made is not None and bool(self.made.header(PLAIN_HEADER))
 
     @property
     def value(self) -> Any:

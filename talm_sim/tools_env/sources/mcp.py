@@ -23,7 +23,11 @@ from talm_sim.tools_env.asking_tools import CallPaused, made_again
 from talm_sim.tools_env.routes import TOO_LARGE, function_error, oversized_response, posted
 from talm_sim.tools_env.sources import base
 from talm_sim.tools_env.sources.base import NotTaken, SourceOptions, SourceRequest, tool_name, tool_spec
+<<<<<<< HEAD
 from talm_sim.tools_env.sources.mcp_results import read_result, says_more
+=======
+from talm_sim.tools_env.sources.mcp_results import leaves_out, read_result
+>>>>>>> h-s6mcp
 from talm_sim.tools_env.sources.registry import SourceKind
 from talm_sim.tools_env.sources.tool_schemas import read_schema
 from talm_sim.types import JsonObject, ToolSpec
@@ -117,9 +121,9 @@ class McpSource:
         except Exception as err:  # the client's own failures: a result that does not fit
             return function_error(self._hide.text(error_line(err, 300)))
         made = read_result(result, self.responses.get(tool, {}))
-        if made.status == 200 and result.structured_content is not None and tool not in self._said and says_more(result):
+        if made.status == 200 and result.structured_content is not None and tool not in self._said and leaves_out(result):
             self._said.add(tool)
-            log.warning("MCP server '%s': the content of %s says more than its structured result, which is what is read", self.name, tool)
+            log.warning("MCP server '%s': the structured result of %s says more than its content, which is what is read", self.name, tool)
         return oversized_response(made.status) if len(made.body) > base.MOST_BYTES else replace(made, body=self._hide.body(made.body))
 
     async def _call_in_rounds(self, server: Server, tool: str, arguments: Mapping[str, object], episode: str) -> CallToolResult:
@@ -180,7 +184,11 @@ class McpSource:
         shown, whole = read_schema(tool["inputSchema"])
         parameters = {"type": "object", "properties": {}, **shown}
         description = next((text for text in (tool.get("description"), tool.get("title")) if text and isinstance(text, str)), "")
+<<<<<<< HEAD
         shown_as = {"name": name, "category": self.name, "description": description.strip(), "parameters": parameters}
+=======
+        shown_as = {"name": name, "category": self.name, "description": description, "parameters": parameters}
+>>>>>>> h-s6mcp
         return tool_spec({**shown_as, "whole": whole})
 
 

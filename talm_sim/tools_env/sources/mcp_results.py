@@ -1,4 +1,4 @@
-"""Read what a tool of an MCP server returned: its structured value, else the text of its content; or its failure, in its own words."""
+"""Read what a tool of an MCP server returned: the text of its content, else its structured value; or its failure, in its own words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from talm_sim.common.json_values import leaves, read_json
+<<<<<<< HEAD
 from talm_sim.recordings import ARTIFACT_HEADER, TEXT_HEADER, HttpResponse
+=======
+from talm_sim.recordings import PLAIN_HEADER, HttpResponse
+>>>>>>> h-s6mcp
 from talm_sim.schemas import Schema
 from talm_sim.tools_env.routes import answer, function_error
 from talm_sim.types import JsonObject
@@ -21,24 +25,28 @@ def read_result(result: Any, schema: JsonObject) -> HttpResponse:
         whole = "\n".join(blocks)
         is_said = value is None or all(str(one) in whole for _, one in leaves(value))
         return function_error("\n".join(blocks if is_said else [*blocks, json.dumps(value, ensure_ascii=False)]) or "It said nothing.")
-    has_value = value is not None or ("structured_content" in result.model_fields_set and bool(schema or not blocks))
-    if schema and not has_value:
+    if schema and value is None and "structured_content" not in result.model_fields_set:
         return function_error("the tool has an output schema, but gave no structured result")
     if schema and (why := Schema(schema).explain(value)):
         return function_error(f"its structured result does not fit its output schema: {why}")
+<<<<<<< HEAD
     made = answer(value) if has_value else _answer_of("\n".join(blocks))
     if made.status != 200 or not blocks:
         return made
     # LangChain's adapter, as most clients, gives an agent the content, and the structured value beside it.
     kept = [(TEXT_HEADER, json.dumps(["\n".join(blocks)])), *([(ARTIFACT_HEADER, json.dumps(value))] if has_value else [])]
     return replace(made, headers=(*made.headers, *kept))
+=======
+    has_value = not blocks and "structured_content" in result.model_fields_set
+    return answer(value) if has_value else _answer_of("\n".join(blocks))
+>>>>>>> h-s6mcp
 
 
-def says_more(result: Any) -> bool:
-    """Return whether the content says something that the structured value, which is read in its place, does not."""
-    known = {str(one) for _, one in leaves(result.structured_content)}
-    said = [(text, read_json(text)) for text in _blocks(result, whole=True)]
-    return any(text not in known and (value is None or any(str(one) not in known for _, one in leaves(value))) for text, value in said)
+def leaves_out(result: Any) -> bool:
+    """Return whether the structured value says something that the content, which is read in its place, does not."""
+    blocks = [*_blocks(result, whole=True)]
+    known = {str(one) for text in blocks for _, one in leaves(read_json(text))}
+    return bool(blocks) and any(str(one) not in known and str(one) not in "\n".join(blocks) for _, one in leaves(result.structured_content))
 
 
 def _blocks(result: Any, *, whole: bool = False) -> Iterator[str]:
@@ -56,9 +64,9 @@ def _blocks(result: Any, *, whole: bool = False) -> Iterator[str]:
 
 
 def _answer_of(text: str) -> HttpResponse:
-    """Return a text as it is; one that is a JSON object or list is recorded byte for byte as that."""
+    """Return a text; one that is a JSON object or list is recorded as that, and read as it stands."""
     value = read_json(text)
     if not isinstance(value, dict | list):
         return answer(text if isinstance(value, str) or json.dumps(value) != text else value)
     made = answer(value)
-    return replace(made, body=text.encode()) if made.status == 200 else answer(text)
+    return replace(made, headers=(*made.headers, (PLAIN_HEADER, "1")), body=text.encode()) if made.status == 200 else answer(text)
