@@ -23,11 +23,7 @@ from talm_sim.tools_env.asking_tools import CallPaused, made_again
 from talm_sim.tools_env.routes import TOO_LARGE, function_error, oversized_response, posted
 from talm_sim.tools_env.sources import base
 from talm_sim.tools_env.sources.base import NotTaken, SourceOptions, SourceRequest, tool_name, tool_spec
-<<<<<<< HEAD
-from talm_sim.tools_env.sources.mcp_results import read_result, says_more
-=======
 from talm_sim.tools_env.sources.mcp_results import leaves_out, read_result
->>>>>>> h-s6mcp
 from talm_sim.tools_env.sources.registry import SourceKind
 from talm_sim.tools_env.sources.tool_schemas import read_schema
 from talm_sim.types import JsonObject, ToolSpec
@@ -184,11 +180,7 @@ class McpSource:
         shown, whole = read_schema(tool["inputSchema"])
         parameters = {"type": "object", "properties": {}, **shown}
         description = next((text for text in (tool.get("description"), tool.get("title")) if text and isinstance(text, str)), "")
-<<<<<<< HEAD
-        shown_as = {"name": name, "category": self.name, "description": description.strip(), "parameters": parameters}
-=======
         shown_as = {"name": name, "category": self.name, "description": description, "parameters": parameters}
->>>>>>> h-s6mcp
         return tool_spec({**shown_as, "whole": whole})
 
 

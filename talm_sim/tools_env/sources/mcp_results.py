@@ -8,11 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from talm_sim.common.json_values import leaves, read_json
-<<<<<<< HEAD
-from talm_sim.recordings import ARTIFACT_HEADER, TEXT_HEADER, HttpResponse
-=======
-from talm_sim.recordings import PLAIN_HEADER, HttpResponse
->>>>>>> h-s6mcp
+from talm_sim.recordings import ARTIFACT_HEADER, PLAIN_HEADER, HttpResponse
 from talm_sim.schemas import Schema
 from talm_sim.tools_env.routes import answer, function_error
 from talm_sim.types import JsonObject
@@ -29,17 +25,11 @@ def read_result(result: Any, schema: JsonObject) -> HttpResponse:
         return function_error("the tool has an output schema, but gave no structured result")
     if schema and (why := Schema(schema).explain(value)):
         return function_error(f"its structured result does not fit its output schema: {why}")
-<<<<<<< HEAD
-    made = answer(value) if has_value else _answer_of("\n".join(blocks))
-    if made.status != 200 or not blocks:
-        return made
-    # LangChain's adapter, as most clients, gives an agent the content, and the structured value beside it.
-    kept = [(TEXT_HEADER, json.dumps(["\n".join(blocks)])), *([(ARTIFACT_HEADER, json.dumps(value))] if has_value else [])]
-    return replace(made, headers=(*made.headers, *kept))
-=======
     has_value = not blocks and "structured_content" in result.model_fields_set
-    return answer(value) if has_value else _answer_of("\n".join(blocks))
->>>>>>> h-s6mcp
+    made = answer(value) if has_value else _answer_of("\n".join(blocks))
+    if made.status != 200 or has_value or value is None:
+        return made
+    return replace(made, headers=(*made.headers, (ARTIFACT_HEADER, json.dumps(value))))  # as LangChain's adapter keeps it
 
 
 def leaves_out(result: Any) -> bool:
