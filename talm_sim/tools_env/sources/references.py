@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from talm_sim.errors import PrerequisiteError
 
-_MOST_PARTS = 30_000
+_MOST_PARTS = 100_000
 """Most parts that all operations may take as they come; GitHub's document has 25,300. Further ones have `_FEW_PARTS` each."""
 _MOST_PARTS_EACH, _FEW_PARTS = 10_000, 1_000
 """Most parts of one operation, with references written out: a short document can have endlessly many."""

@@ -205,6 +205,7 @@ ANSWERS: list[tuple[str, bytes, Any]] = [
     ("text/plain; charset=nonsense", b"a\xff", "a\ufffd"),
     ("image/png", b"\x89PNG\xff", "[5 bytes of image/png]"),
     ("text/html", b'{"a": 1}', {"a": 1}),
+    ("application/json; charset=iso-8859-1", '"é"'.encode("latin-1"), "é"),
     ("application/problem+json", b'"x"', "x"),
 ]
 
