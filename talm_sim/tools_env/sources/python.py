@@ -330,13 +330,13 @@ def _spec(tool: BaseTool, category: str, replaceable: bool) -> ToolSpec:
     replaceable = replaceable or bool((tool.metadata or {}).get("human_replaceable"))
     name = re.sub(r"\W+", "_", tool.name, flags=re.ASCII)[:64]
     shown_as = {"name": name, "category": category, "description": tool.description, "parameters": parameters}
-    return tool_spec({**shown_as, "whole": whole and {**whole, "additionalProperties": False}, "human_replaceable": replaceable})
+    return tool_spec({**shown_as, "whole": whole and {"additionalProperties": False, **whole}, "human_replaceable": replaceable})
 
 
 def _injected(tool: BaseTool) -> dict[str, Any]:
     """Return the fields of the arguments that a tool takes of the agent's framework, not of the model."""
     whole, shown = (getattr(schema, "model_fields", {}) for schema in (tool.get_input_schema(), tool.tool_call_schema))
-    return {name: field for name, field in whole.items() if name not in shown}
+    return {name: field for name, field in whole.items() if name not in shown} if isinstance(tool.tool_call_schema, type) else {}
 
 
 def _fill_injected(tool: BaseTool) -> BaseTool:
