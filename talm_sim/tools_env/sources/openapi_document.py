@@ -240,8 +240,8 @@ def _argument(reading: Reading, where: str, name: str, parameter: Mapping[str, A
     if where not in STYLES:
         raise PrerequisiteError(f"parameter '{name}' is in the '{str(where)[:_LONGEST_STYLE]}', where none can be sent.")
     short = shorten(reading, schema or {}, deepest)
-    if parameter.get("description"):
-        short["description"] = parameter["description"]
+    if isinstance(said := parameter.get("description"), str) and said:
+        short["description"] = said
     if "examples" not in short and (examples := _examples(reading, parameter)):
         short["examples"] = examples
     reading.spend(sum(reading.size(short.get(key)) for key in ("description", "examples")))
@@ -254,11 +254,7 @@ def _style(where: str, name: str, parameter: Mapping[str, Any]) -> str:
     style = parameter.get("style", usual)
     if style not in STYLES[where]:
         raise PrerequisiteError(f"parameter '{name}' has the style '{str(style)[:_LONGEST_STYLE]}', which no {where} has.")
-    written = (
-        style
-        + ("*" if parameter.get("explode", style == "form") else "")
-        + ("+" if parameter.get("allowReserved") and where == "query" else "")
-    )
+    written = style + "*" * bool(parameter.get("explode", style == "form")) + "+" * bool(parameter.get("allowReserved") and where == "query")
     return "" if written == usual + ("*" if usual == "form" else "") else written
 
 
@@ -268,9 +264,8 @@ def _body(reading: Reading, operation: Mapping[str, Any], deepest: int, taken: C
     content: Mapping[str, Any] = body.get("content", {})
     if not content and not body.get("required"):
         return None, "", []
-    kind = next(
-        (kind for fits in (is_json, is_form, lambda kind: _is_text(reading, content[kind], kind)) for kind in content if fits(kind)), None
-    )
+    texts = (kind for kind in content if _is_text(reading, content[kind], kind))
+    kind = (*filter(is_json, content), *filter(is_form, content), *texts, None)[0]
     if kind is None:
         raise PrerequisiteError(f"it takes a body that is not JSON, a form or text ({', '.join(content) or 'no content type given'}).")
     schema = content[kind].get("schema", {})
@@ -279,7 +274,7 @@ def _body(reading: Reading, operation: Mapping[str, Any], deepest: int, taken: C
     raw = dict[str, list[Any]]()
     _collect(reading, schema, raw)
     choices = [name for key in ("anyOf", "oneOf") for option in short.get(key, ()) for name in option.get("properties", ())]
-    if not raw or not {*choices} <= raw.keys() or not (is_json(kind) or is_form(kind)):
+    if "properties" not in short or not {*choices} <= raw.keys() or not (is_json(kind) or is_form(kind)):
         name = next(name for name in ("body", "request_body", "whole_request_body") if name not in taken)
         return written, name, [_Argument(name, short, required, "body", schema)]
     forms = content[kind].get("encoding", {}) if is_form(kind) else {}

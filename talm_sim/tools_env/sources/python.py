@@ -206,7 +206,7 @@ def hand_over(objects: Sequence[Any]) -> str:
     for one in source.not_taken:
         raise PrerequisiteError(f"tools: {one.tool}: {one.reason}")
     made = [f"{one.__module__}:{getattr(one, '__qualname__', name_of(one))}" for one in objects if makes_tools(one)]
-    key = digest(canonical_json([*(spec.model_dump(mode="json") for spec in source.specs.values()), *made]))
+    key = digest(canonical_json([*(spec.model_dump(mode="json", exclude={"whole"}) for spec in source.specs.values()), *made]))
     _given[key] = tuple(objects)
     return f"{_GIVEN_NAME}=given:{key}"
 

@@ -13,23 +13,19 @@ from talm_sim.schemas import NotChecked, fault_of_schema
 from talm_sim.tools_env.sources.references import Reading, TooManyPartsError
 from talm_sim.types import JsonObject
 
-_CHECKING = frozenset(
-    (
-        *("type", "enum", "const", "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength"),
-        *("maxLength", "pattern", "minItems", "maxItems", "uniqueItems", "required"),
-    )
-)
-KEPT = _CHECKING | {"description", "default", "examples"}
+_CHECKING = {
+    *("type", "enum", "const", "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength"),
+    *("maxLength", "pattern", "minItems", "maxItems", "uniqueItems", "required"),
+}
+_KEPT = _CHECKING | {"description", "default", "examples"}
 """Schema keywords that are shown unchanged; the structural ones are rebuilt, titles and the rest are dropped."""
 _TYPES = {"description": str, "examples": list}
-_WHOLE = KEPT | {"title", "minProperties", "maxProperties", "minContains", "maxContains", "dependentRequired"}
-_PARTS = frozenset(
-    (
-        *("items", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else", "unevaluatedItems"),
-        *("unevaluatedProperties", "allOf", "anyOf", "oneOf", "prefixItems"),
-    )
-)
-_NAMED = frozenset(("properties", "patternProperties", "dependentSchemas"))
+_WHOLE = _KEPT | {"title", "minProperties", "maxProperties", "minContains", "maxContains", "dependentRequired"}
+_PARTS = {
+    *("items", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else", "unevaluatedItems"),
+    *("unevaluatedProperties", "allOf", "anyOf", "oneOf", "prefixItems"),
+}
+_NAMED = {"properties", "patternProperties", "dependentSchemas"}
 _DEPTHS = (1_000, 6, 3, 1)
 """How deep a schema is shown: the first of these at which it has not too many parts."""
 _Found = TypeVar("_Found")
@@ -40,20 +36,23 @@ _MOST_WHOLE = 300_000
 def read_schema(schema: Mapping[str, Any]) -> tuple[JsonObject, JsonObject]:
     """Return a JSON Schema as a tool's arguments are shown, and the whole one they are checked against; that is empty if it says no more."""
     reading = Reading(schema)
-    try:
-        short = read_to_fit(reading, lambda deepest: shorten(reading, schema, deepest))
-    except (AttributeError, KeyError, TypeError, RecursionError):
-        raise PrerequisiteError("its schema is not a JSON Schema.") from None
+    short = _shown(reading)
     return short, WholeSchemas(reading).of(schema, short)
 
 
 def write_out(schema: Mapping[str, Any]) -> JsonObject:
     """Return the schema of an answer without references, with null; empty if it cannot be read."""
-    reading = Reading(schema)
     try:
-        return read_to_fit(reading, lambda deepest: shorten(reading, schema, deepest, null=True))
-    except (PrerequisiteError, AttributeError, KeyError, TypeError, RecursionError):
+        return _shown(Reading(schema), null=True)
+    except PrerequisiteError:
         return {}
+
+
+def _shown(reading: Reading, *, null: bool = False) -> JsonObject:
+    try:
+        return read_to_fit(reading, lambda deepest: shorten(reading, reading.root, deepest, null=null))
+    except (AttributeError, KeyError, TypeError, RecursionError):
+        raise PrerequisiteError("its schema is not a JSON Schema.") from None
 
 
 def read_to_fit(reading: Reading, read: Callable[[int], _Found]) -> _Found:
@@ -91,7 +90,7 @@ def shorten(reading: Reading, schema: Any, deepest: int = _DEPTHS[0], seen: tupl
         seen = (*seen, schema["$ref"])
         schema = reading.resolve(schema)
     inner = partial(shorten, reading, seen=seen, null=null)
-    short: JsonObject = {key: value for key, value in schema.items() if key in KEPT and isinstance(value, _TYPES.get(key, object))}
+    short: JsonObject = {key: value for key, value in schema.items() if key in _KEPT and isinstance(value, _TYPES.get(key, object))}
     if "example" in schema and "examples" not in short:
         short["examples"] = [schema["example"]]
     reading.spend(sum(map(reading.size, short.values())))
@@ -188,12 +187,11 @@ class WholeSchemas:
             needs: dict[str, None] = {}
             try:
                 part = self._read(self._reading.follow(pointer), needs)
-                sound = not self._check or fault_of_schema(part) is None
+                if self._check:
+                    check_schema(part)
             except TooManyPartsError:
                 raise
             except PrerequisiteError:
-                sound = False
-            if not sound:
                 part, needs = {}, {}
                 self._unsound.add(pointer)
             self._parts[pointer] = part, needs

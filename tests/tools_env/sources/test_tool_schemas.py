@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import pytest
 from langchain.tools import ToolRuntime, tool
-from langchain_core.tools import InjectedToolArg, InjectedToolCallId
+from langchain_core.tools import InjectedToolArg, InjectedToolCallId, StructuredTool
 from langgraph.prebuilt import InjectedState, InjectedStore
 from pydantic import BaseModel
 
@@ -104,6 +104,17 @@ def of_function(q: str, runtime: ToolRuntime) -> list[Any]:
 def of_nobody(q: str, user: Annotated[str, InjectedToolArg]) -> str:
     """Say what it is given."""
     return q + user
+
+
+async def _adapted(**given: Any) -> list[Any]:
+    return [given["q"], given["n"]]
+
+
+async def test_a_tool_with_a_json_schema_of_its_own_is_checked_by_all_of_it() -> None:
+    schema = {"type": "object", "properties": {"q": {"type": "string"}, "n": OPTIONAL}, "required": ["q"]}
+    source = PythonSource("x", [StructuredTool(name="t", description="It does.", args_schema=schema, coroutine=_adapted)])
+    validate_arguments(source.specs["t"], {"q": "a", "n": None})
+    assert json.loads((await source.call("t", {"q": "a", "n": None}, "")).body) == ["a", None]
 
 
 async def test_what_the_framework_fills_in_is_no_argument() -> None:
