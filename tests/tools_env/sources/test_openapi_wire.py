@@ -14,7 +14,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.tools_env.environment import Environment
 from talm_sim.tools_env.toolbox import Tools, open_tools
 from talm_sim.types import Scenario, ToolCall, ToolEvent, Turn
-from tests.tools_env.sources.lines import Line, answered, good, listening
+from tests.tools_env.sources.lines import Line, answered, listening
 
 LIST, OBJECT, TEXT = {"type": "array", "items": {"type": "string"}}, {"type": "object"}, {"type": "string"}
 COLOURS, RGB = ["blue", "b/k"], {"R": 100, "G": 200}
@@ -278,4 +278,3 @@ async def test_a_relative_server_is_below_the_host_that_is_named(tmp_path: Path)
     assert [head.split()[1] for head in line.heard] == ["/v1/a", "/other/a"]
     with pytest.raises(PrerequisiteError, match="it does not say where its service is"):
         await called(tmp_path, document, {}, line=line)
-    assert good
