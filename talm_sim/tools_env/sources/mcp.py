@@ -180,7 +180,7 @@ class McpSource:
         shown, whole = read_schema(tool["inputSchema"])
         parameters = {"type": "object", "properties": {}, **shown}
         description = next((text for text in (tool.get("description"), tool.get("title")) if text and isinstance(text, str)), "")
-        shown_as = {"name": name, "category": self.name, "description": description, "parameters": parameters}
+        shown_as = {"name": name, "category": self.name, "description": description.strip(), "parameters": parameters}
         return tool_spec({**shown_as, "whole": whole})
 
 
