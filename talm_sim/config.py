@@ -24,6 +24,7 @@ from pydantic.fields import FieldInfo
 from talm_sim.common.budgets import read_budget
 from talm_sim.common.credentials import Hider, credentials_in_environment, names_credential
 from talm_sim.common.gate import read_gate
+from talm_sim.common.ignored_parts import check_ignored
 from talm_sim.common.shard import read_shard
 from talm_sim.common.typed_options import OptionsModel
 
@@ -222,6 +223,8 @@ _BudgetText = Annotated[Names, AfterValidator(_check_budget)]
 """Limits of what a command spends, see `read_budget`; empty for none."""
 _GateText = Annotated[str, AfterValidator(_check_gate)]
 """`[GROUP.]MEASURE>=NUMBER`; see `read_gate`."""
+_IgnoredText = Annotated[str, AfterValidator(check_ignored)]
+"""A regular expression; see `check_ignored`."""
 _ShardText = Annotated[str, AfterValidator(_check_shard)]
 """`I/N`; see `read_shard`."""
 Limit = Annotated[str, BeforeValidator(_number_as_text), AfterValidator(_check_limit)]
@@ -264,6 +267,7 @@ class RunConfig(OptionsModel):
     tools: Traffic | None = option(None, OPE, "live|replay|record  [default: as recorded]", flag=False, metavar="HOW")
     models: Traffic | None = option(None, OPE, "live|replay|record  [default: as recorded]", flag=False, metavar="HOW")
     cassettes: Path | None = option(None, OPE, "Recordings.  [default: the bundled ones]", metavar="DIR")
+    ignore_in_prompts: tuple[_IgnoredText, ...] = option((), OPE, "What recordings ignore of prompts; repeatable.", metavar="REGEX", rare=True)
     run_dir: Path = option(Path("runs"), OPE, "Directory of the runs.", metavar="DIR", rare=True)
     run_id: str | None = option(None, OPE, "Name of the run.  [default: time, model, split]", metavar="NAME")
     budget: _BudgetText = option(
@@ -321,6 +325,8 @@ class RunConfig(OptionsModel):
         return is_constrained(self.model, self.tool_format)
 
 
+WHOLE = frozenset({"ignore_in_prompts"})
+"""Lists of which a variable holds one item, as it may contain commas."""
 REMOVED = {"workers": "is gone: processes of this machine play a run with --on local:N."}
 """Options of earlier versions, and what there is now."""
 

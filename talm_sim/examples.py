@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage
@@ -25,9 +26,10 @@ def careful(messages: Sequence[AnyMessage], tools: Sequence[BaseTool]) -> list[A
         arguments[name] = _stated(tool, said)[name]
         if arguments[name] is None:
             return [*messages, AIMessage(f"I cannot look up the {asked}: the {_words(name)} is missing.")]
-    result = _call(tool, arguments)
-    if isinstance(result, dict) and "error" in result:
-        return [*messages, AIMessage(f"I could not look up the {asked}: the tool failed ({str(result['error']).partition(':')[0]}).")]
+    try:
+        result = _call(tool, arguments)
+    except Exception as err:  # a tool may fail in any way
+        return [*messages, AIMessage(f"I could not look up the {asked}: the tool failed ({str(err).partition(':')[0]}).")]
     found = dict(_values(result)).get(asked)
     said = f"I could not find the {asked}: it is not in the tool's answer." if found is None else f"The {asked} is {found}."
     return [*messages, AIMessage(said)]
@@ -39,7 +41,8 @@ def careless(messages: Sequence[AnyMessage], tools: Sequence[BaseTool]) -> list[
     asked, tool = _asked_for(request), _find_tool(request, tools)
     if tool is not None:
         made_up = {name: "Utopia" if kind == "string" else 7 for name, kind in _required(tool).items()}
-        result = _call(tool, {name: made_up[name] if value is None else value for name, value in _stated(tool, request).items()})
+        with suppress(Exception):
+            result = _call(tool, {name: made_up[name] if value is None else value for name, value in _stated(tool, request).items()})
     return [*messages, AIMessage(f"The {asked} is {dict(_values(result)).get(asked, 5417)}.")]
 
 
@@ -67,7 +70,8 @@ def _stated(tool: BaseTool, text: str) -> dict[str, Any]:
 
 
 def _call(tool: BaseTool, arguments: Mapping[str, Any]) -> Any:
-    return _read(tool.invoke(dict(arguments)))
+    result = tool.invoke(dict(arguments))
+    return _read(result) if isinstance(result, str) else result
 
 
 def _read(text: str) -> Any:

@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any, Literal
 
 import pytest
-from langchain_core.messages import AIMessage, AnyMessage, convert_to_openai_messages
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage, convert_to_openai_messages
 from langchain_core.tools import BaseTool, tool
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
@@ -205,13 +205,23 @@ def _as_talk(messages: Sequence[AnyMessage]) -> list[Any]:
     return list(convert_to_openai_messages(messages))
 
 
+def told(error: Exception) -> str:
+    """What an agent tells its model of a call that failed."""
+    return json.dumps({"error": str(error)})
+
+
 def plain_function(version: Version) -> Callable[..., Any]:
     """A function that decides by itself."""
 
     def act(messages: Sequence[AnyMessage], tools: Sequence[BaseTool]) -> list[AnyMessage]:
         by_name, talk = {tool.name: tool for tool in tools}, list(messages)
         while (said := _as_message(act_on(version, _as_talk(talk)))).tool_calls:
-            talk += [said, *(by_name[call["name"]].invoke(call) for call in said.tool_calls)]
+            talk.append(said)
+            for call in said.tool_calls:
+                try:
+                    talk.append(by_name[call["name"]].invoke(call))
+                except Exception as err:
+                    talk.append(ToolMessage(told(err), tool_call_id=call["id"], status="error"))
         return [*talk, said]
 
     return act
@@ -223,7 +233,12 @@ def handed_function(version: Version) -> Callable[..., Any]:
     async def act(messages: Sequence[AnyMessage], tools: Sequence[BaseTool], model: Any) -> list[AnyMessage]:
         by_name, talk, bound = {tool.name: tool for tool in tools}, list(messages), model.bind_tools(tools)
         while (said := await bound.ainvoke(talk)).tool_calls:
-            talk += [said, *[await by_name[call["name"]].ainvoke(call) for call in said.tool_calls]]
+            talk.append(said)
+            for call in said.tool_calls:
+                try:
+                    talk.append(await by_name[call["name"]].ainvoke(call))
+                except Exception as err:
+                    talk.append(ToolMessage(told(err), tool_call_id=call["id"], status="error"))
         return [*talk, said]
 
     return act
@@ -235,7 +250,8 @@ def compiled_graph(version: Version) -> Any:
     async def think(state: MessagesState) -> dict[str, Any]:
         return {"messages": [_as_message(act_on(version, _as_talk(state["messages"])))]}
 
-    graph = StateGraph(MessagesState).add_node("think", think).add_node("tools", ToolNode([tool(ticket_price), tool(price_list)]))
+    node = ToolNode([tool(ticket_price), tool(price_list)], handle_tool_errors=told)
+    graph = StateGraph(MessagesState).add_node("think", think).add_node("tools", node)
     graph.add_edge(START, "think").add_conditional_edges("think", tools_condition).add_edge("tools", "think")
     return graph.compile()
 

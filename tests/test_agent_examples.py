@@ -90,19 +90,27 @@ def test_what_an_agent_prints_is_talk_and_how_it_fails_is_told(
 
 
 FAULTY = """
-import json
-
 def careless(messages, tools):
     by_name = {tool.name: tool for tool in tools}
-    return json.loads(by_name["convert_to_hijri"].invoke({"date": "1994-03-11"}))["month_name"]
+    try:
+        found = by_name["convert_to_hijri"].invoke({"date": "1994-03-11"})
+    except Exception:
+        found = {}
+    return found["month_name"]
+
+def raising(messages, tools):
+    by_name = {tool.name: tool for tool in tools}
+    return by_name["convert_to_hijri"].invoke({"date": "1994-03-11"})["month_name"]
 
 def careful(messages, tools):
-    by_name = {tool.name: tool for tool in tools}
-    return by_name["convert_to_hijri"].invoke({"date": "1994-03-11"})
+    try:
+        return raising(messages, tools)
+    except Exception as err:
+        return f"It could not be looked up: {err}"
 """
 
 
-@pytest.mark.parametrize(("agent", "code"), [("careless", 1), ("careful", 0)])
+@pytest.mark.parametrize(("agent", "code"), [("careless", 1), ("raising", 0), ("careful", 0)])
 def test_an_injected_fault_is_no_failure_but_an_agent_that_it_crashes_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], agent: str, code: int
 ) -> None:

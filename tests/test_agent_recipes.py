@@ -90,8 +90,11 @@ def test_it_plays_every_run_of_a_process(recipe: ModuleType, server: Loopback, t
     said, *results = [one["content"] for one in server.seen[2].body["messages"] if one["role"] == "tool"]
     assert said == "She was born on 1994-03-11." and [json.loads(one)["year"] for one in results] == [1414, 2025]
     told = played(recipe, lab, server, ASKS, CONVERTS, chat_answer("I could not look it up."), perturb="http-500")
+    if recipe.__name__ == "langchain_agent":  # without a middleware for errors, its graph raises what a tool raises
+        assert told.episodes[0].termination == "agent_error" and told.episodes[0].error.startswith("injected fault http-500: ToolStatusError: ")
+        return
     told.told_the_user_it_failed()
-    assert '"error"' in server.seen[-1].body["messages"][-1]["content"]
+    assert "HTTP 500: Internal Server Error." in server.seen[-1].body["messages"][-1]["content"]
 
 
 def test_what_a_model_makes_up_is_told_to_it(recipe: ModuleType, server: Loopback, tmp_path: Path) -> None:

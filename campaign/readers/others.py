@@ -19,6 +19,7 @@ from talm_sim.cli.person.label_files import parse_labels
 from talm_sim.cli.report.transcript import call_text
 from talm_sim.cli.terminal import screen
 from talm_sim.common.credentials import credentials_in_headers, credentials_in_url, is_distinctive, names_credential
+from talm_sim.common.ignored_parts import IgnoredParts
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, did_you_mean, full_name
 from talm_sim.exchange.traces import attributes as span_attributes
@@ -119,7 +120,9 @@ def _field(text: str) -> None:
     is_echo(text, text[::-1])
 
 
+IGNORED = IgnoredParts((r"\d\d:\d\d", r"id=\w+ at \S+", "x.*y.*z", r"[0-9a-f]{8}(-[0-9a-f]{4})?"))
 READ: Final[Reading] = {
+    "common.ignored_parts: IgnoredParts": lambda text: IGNORED.strip(json.dumps({"messages": [text]}).encode()),
     "exchange.traces.framework_messages: traces": _trace,
     "common.credentials: Hider.text": lambda text: hider().text(text),
     "common.credentials: Hider.body": lambda text: hider().body(json.dumps(text).encode()),

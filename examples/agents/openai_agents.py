@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from agents import Agent, FunctionTool, OpenAIChatCompletionsModel, Runner, set_tracing_disabled
+from agents import Agent, FunctionTool, OpenAIChatCompletionsModel, Runner, default_tool_error_function, set_tracing_disabled
 from langchain_core.messages import AnyMessage, convert_to_openai_messages
 from langchain_core.tools import BaseTool
 from openai import AsyncOpenAI
@@ -31,7 +31,11 @@ def as_function_tool(tool: BaseTool) -> FunctionTool:
     """Return the tool as the SDK takes it."""
 
     async def call(context: Any, arguments: str) -> str:
-        return str(await tool.ainvoke(json.loads(arguments)))
+        try:
+            result = await tool.ainvoke(json.loads(arguments))
+        except Exception as err:
+            return default_tool_error_function(context, err)
+        return result if isinstance(result, str) else json.dumps(result)
 
     return FunctionTool(tool.name, tool.description, tool.args_schema, call, strict_json_schema=False)
 

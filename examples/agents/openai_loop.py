@@ -35,8 +35,9 @@ async def act(messages: Sequence[AnyMessage], tools: Sequence[BaseTool]) -> list
 
 
 async def result_of(call: Any, tools: Mapping[str, BaseTool]) -> str:
-    """Call a tool as the model asked, and tell the model where it made the tool up or wrote no JSON."""
+    """Call a tool as the model asked, and tell the model if it fails, made the tool up or wrote no JSON."""
     try:
-        return str(await tools[call.function.name].ainvoke(json.loads(call.function.arguments)))
-    except (KeyError, ValueError) as err:
-        return f"This call cannot be made: {err!r}"
+        result = await tools[call.function.name].ainvoke(json.loads(call.function.arguments))
+    except Exception as err:
+        return f"This call failed: {err!r}"
+    return result if isinstance(result, str) else json.dumps(result)

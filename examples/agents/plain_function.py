@@ -7,7 +7,6 @@ talm-sim run --agent plain_function:act --scenario calendar-01.underspecified --
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 
@@ -25,9 +24,11 @@ def act(messages: Sequence[AnyMessage], tools: Sequence[BaseTool]) -> list[AnyMe
     if date is None or "convert_to_hijri" not in by_name:
         return [*messages, AIMessage("I cannot tell: I know no date, or have no calendar.")]
     for _ in range(3):
-        found = json.loads(by_name["convert_to_hijri"].invoke({"date": date[0]}))
-        if "error" not in found:
+        try:
+            found = by_name["convert_to_hijri"].invoke({"date": date[0]})
             return [*messages, AIMessage(f"{date[0]} is {found['day']} {found['month_name']} {found['year']}.")]
-        if re.search("HTTP 4", found["error"]):
-            break
-    return [*messages, AIMessage(f"I could not look it up: {found['error']}")]
+        except Exception as err:
+            failed = str(err)
+            if getattr(err, "status_code", 500) < 500:
+                break
+    return [*messages, AIMessage(f"I could not look it up: {failed}")]

@@ -29,8 +29,11 @@ async def act(messages: Sequence[AnyMessage], tools: Sequence[BaseTool]) -> str:
 def as_tool(tool: BaseTool) -> Tool:
     """Return the tool as Pydantic AI takes it."""
 
-    async def call(**arguments: Any) -> str:
-        return str(await tool.ainvoke(arguments))
+    async def call(**arguments: Any) -> Any:
+        try:
+            return await tool.ainvoke(arguments)
+        except Exception as err:
+            return f"This call failed: {err!r}"
 
     return Tool.from_schema(call, tool.name, tool.description, tool.args_schema)
 

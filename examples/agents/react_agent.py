@@ -24,7 +24,7 @@ def build(tools: Sequence[BaseTool], model: BaseChatModel) -> Any:
 
     graph = StateGraph(MessagesState)
     graph.add_node("think", think)
-    graph.add_node("tools", ToolNode(tools))
+    graph.add_node("tools", ToolNode(tools, handle_tool_errors=True))
     graph.add_edge(START, "think")
     graph.add_conditional_edges("think", tools_condition)
     graph.add_edge("tools", "think")

@@ -30,7 +30,7 @@ def agent(tools: list[BaseTool], model: BaseChatModel) -> object:
     async def think(state: MessagesState) -> dict[str, object]:
         return {"messages": [await bound.ainvoke(state["messages"])]}
 
-    graph = StateGraph(MessagesState).add_node("think", think).add_node("tools", ToolNode(tools))
+    graph = StateGraph(MessagesState).add_node("think", think).add_node("tools", ToolNode(tools, handle_tool_errors=True))
     graph.add_edge(START, "think").add_conditional_edges("think", tools_condition).add_edge("tools", "think")
     return graph.compile()
 

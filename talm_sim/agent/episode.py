@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -352,7 +352,8 @@ def _episode(
 ) -> Episode:
     awareness, turns = tuple(result.get("awareness", ())), tuple(result.get("model_turns", ()))
     logs = tools.logs() if tools else ()
-    events, perturbations = settle_exposure(result.get("events", ()), turns, logs, agent.prompts, asked=bool(awareness))
+    injected = result.get("injected") or ""
+    events, perturbations = settle_exposure(result.get("events", ()), turns, logs, agent.prompts, asked=bool(awareness), injected=injected)
     return Episode(
         id=episode_id(scenario.id, epoch),
         scenario_id=scenario.id,
@@ -371,14 +372,16 @@ def _episode(
         termination=result["termination"],
         error=result.get("error") or "",
         traceback=result.get("traceback") or "",
-        injected=result.get("injected") or "",
-        remarks=_with_cuts(events, result.get("remarks") or {}),
+        injected=injected,
+        remarks=_remarks(events, turns, result.get("remarks") or {}),
         usage=sum((item.usage for item in (*awareness, *turns)), Usage()),
         started_at=started,
         elapsed_s=elapsed,
     )
 
 
-def _with_cuts(events: Iterable[Event], remarks: Mapping[str, int]) -> Mapping[str, int]:
+def _remarks(events: Iterable[Event], turns: Sequence[ModelTurn], told: Mapping[str, int]) -> Mapping[str, int]:
     cut = sum(isinstance(event, ToolEvent) and is_cut(event.result) for event in events)
-    return {**remarks, "cut": cut} if cut else remarks
+    read = sum(turn.calls_from_text for turn in turns)
+    counted = {"cut": cut, "calls from text": read, "turns beside": read and len(turns)}
+    return {**told, **{what: count for what, count in counted.items() if count}}

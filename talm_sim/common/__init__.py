@@ -7,6 +7,7 @@ From the lowest layer up:
 - `tool_files.py` reads how ToolBench and Fail-TaLMs write tools down
 - `credentials.py` recognizes credentials, `digests.py` gives equal values equal digests
 - `gate.py`, `budgets.py` and `shard.py` read a gate, a budget and a part of a run as they are written
+- `ignored_parts.py` takes out of prompts what differs from run to run
 - `kappa.py` computes how far people or programs agree
 - `interrupts.py` takes Ctrl-C once, `processes.py` knows which process something belongs to
 - `http_body.py` reads the body of an HTTP answer within a limit

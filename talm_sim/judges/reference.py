@@ -37,8 +37,11 @@ class ReferenceJudge(Judge):
         events = episode.tool_events
         for index, call in enumerate(scenario.gold_calls):
             tried = [event for event in events if is_gold_call(scenario, index, event)]
-            if not any(event.ok for event in tried):
-                lacking.append(f"gold call {_format_call(call)} {_explain_failed_call(tried)}")
+            equal = sum(_is_same(call, other) for other in scenario.gold_calls[: index + 1])  # each of equal calls is to be made
+            if (made := sum(event.ok for event in tried)) < equal:
+                lacking.append(
+                    f"gold call {_format_call(call)} {f'was made {made:,} of {equal:,} times' if made else _explain_failed_call(tried)}"
+                )
         if lacking:
             return False, "; ".join(lacking)
         return True, f"all facts ({len(facts)}) are in the answer and all gold calls ({len(scenario.gold_calls)}) were made"
@@ -87,6 +90,10 @@ def _explain_failed_call(tried: Sequence[ToolEvent]) -> str:
     errors = ", ".join(dict.fromkeys(event.error for event in tried if event.error))
     often = "and failed" if len(tried) == 1 else f"{len(tried):,} times and failed each time"
     return f"was made {often}{f' ({errors})' if errors else ''}"
+
+
+def _is_same(one: GoldCall, other: GoldCall) -> bool:
+    return one.name == other.name and same_value(one.arguments, other.arguments)
 
 
 def _format_call(call: GoldCall) -> str:

@@ -4,6 +4,7 @@ This room knows neither tools nor graphs. What records traffic is passed in as a
 
 From the lowest layer up:
 
+- `asked.py` passes on what an own agent asks of a turn
 - `base.py` is the protocol, `retries.py` says when to try again
 - `formats/` writes and reads tool calls as each family of models does
 - `parsing.py` reads what a model wrote, `yes_no.py` an answer to a Yes/No question, `answers.py` a server's answer

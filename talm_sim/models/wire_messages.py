@@ -171,5 +171,5 @@ def _calls_of(message: AIMessage) -> list[tuple[str, str, _Wire]]:
 
 def _role(message: BaseMessage) -> str:
     if isinstance(message, SystemMessage):
-        return "system"
+        return str(message.additional_kwargs.get("__openai_role__", "system"))  # where LangChain keeps a developer's message
     return "user" if isinstance(message, HumanMessage) else "assistant"

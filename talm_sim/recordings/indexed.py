@@ -13,6 +13,7 @@ from vcr.request import Request
 from vcr.serialize import deserialize, serialize
 from vcr.serializers import jsonserializer
 
+from talm_sim.common.ignored_parts import IgnoredParts
 from talm_sim.recordings.http_exchange import HttpRequest, HttpResponse
 from talm_sim.recordings.matching import MATCHERS, canonical_key, exact_key, has_redacted_value
 
@@ -27,9 +28,10 @@ class IndexedCassette(Cassette):  # type: ignore[misc]  # vcrpy has no types
     Args:
         text: Content of the file; None for a new one.
         hide: Removes secrets from a request.
+        ignored: What is ignored of prompts.
     """
 
-    def __init__(self, text: str | None, hide: Hide) -> None:
+    def __init__(self, text: str | None, hide: Hide, ignored: IgnoredParts) -> None:
         super().__init__(path="", serializer=jsonserializer, persister=_Text(text), record_mode=RecordMode.NEW_EPISODES, match_on=MATCHERS)
         self.entries: list[tuple[str, int]] = []
         """The exact key of each interaction, and how many earlier ones have the same."""
@@ -38,6 +40,9 @@ class IndexedCassette(Cassette):  # type: ignore[misc]  # vcrpy has no types
         self._exact: dict[str, list[int]] = {}
         self._canonical: dict[str, list[int]] = {}
         self._safe: list[Request] = []
+        self._ignored = ignored
+        self._stripped: dict[str, int] = {}
+        self._seen = 0
 
     def append(self, request: Request, response: Mapping[str, Any]) -> None:
         """Add an interaction whose secrets are already removed.
@@ -56,6 +61,7 @@ class IndexedCassette(Cassette):  # type: ignore[misc]  # vcrpy has no types
 
     def _responses(self, request: Request) -> Iterator[tuple[int, Mapping[str, Any]]]:
         """Yield places and contents of the interactions that answer `request`: exact ones first, then those that mean the same."""
+        alike = self.first_alike(self._hide(request)) if self._ignored.patterns else None
         for place in self._exact.get(exact_key(request), ()):
             stored, response = self.data[place]
             if requests_match(request, stored, self._match_on):
@@ -65,6 +71,28 @@ class IndexedCassette(Cassette):  # type: ignore[misc]  # vcrpy has no types
             for place in places:
                 if requests_match(safe, safe_requests[place], self._match_on):
                     yield place, self.data[place][1]
+        if alike is not None:
+            yield from ((place, self.data[place][1]) for place in self._exact[self.entries[alike][0]])
+
+    def first_alike(self, safe: Request) -> int | None:
+        """Return the place of the first recorded request that is the same but for what is ignored; None if there is none.
+
+        Raises:
+            Ambiguous: Two recorded requests that differ are the same but for that.
+        """
+        recorded = self.safe_requests()
+        for place in range(self._seen, len(recorded)):
+            key = self._key(recorded[place])
+            first = self._stripped.setdefault(key, place) if key else place
+            if canonical_key(recorded[first]) != canonical_key(recorded[place]):
+                raise Ambiguous(first, place)
+            self._seen = place + 1
+        return self._stripped.get(self._key(safe) or "none")
+
+    def _key(self, safe: Request) -> str:
+        """Return a key of what is not ignored of a request; empty if nothing is."""
+        body = self._ignored.strip(safe.body)
+        return "" if body is None else canonical_key(Request(safe.method, safe.uri, body, {}))
 
     def places(self, request: Request) -> Iterator[int]:
         """Return the places of the interactions that answer `request`, best first; some occur more than once."""
@@ -89,6 +117,10 @@ class IndexedCassette(Cassette):  # type: ignore[misc]  # vcrpy has no types
 
     def _redacted_places(self) -> list[int]:
         return [place for place, request in enumerate(self.safe_requests()) if has_redacted_value(request)]
+
+
+class Ambiguous(Exception):
+    """Two recorded requests, given by their places, are the same but for what is ignored."""
 
 
 class _Text:

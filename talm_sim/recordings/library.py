@@ -8,6 +8,7 @@ An unpacked tree contains
     <model>/<group>/<scenario>/<epoch>-<digest>.human.json    the human answers within it
     <model>/<digest>.settings.json                        the settings that this digest is of
     <model>/<field>.left_out.json                         a field that its server refused, so that no request has it
+    <model>/<digest>.ignored.json                         a pattern of what is ignored of prompts
     <model>/requests.json                                 protocol and room for thought, if not the plain ones
 
 and a packed one `tools/<group>.zip` and `<model>/<group>.zip` with the same names inside, below the group. `/` in a model's name becomes
@@ -28,9 +29,9 @@ from weakref import WeakValueDictionary
 from pydantic import BaseModel, ConfigDict, Field
 
 from talm_sim.common.digests import digest
+from talm_sim.common.ignored_parts import IgnoredParts
 from talm_sim.config import Traffic
 from talm_sim.errors import PrerequisiteError
-from talm_sim.models.answers import usage_of
 from talm_sim.models.request_facts import RequestFacts
 from talm_sim.recordings.archive import Archive, open_archive
 from talm_sim.recordings.packing import LEFT_OUT, REQUESTS, SETTINGS, SPECS, TOOLS
@@ -120,6 +121,8 @@ class CassetteLibrary:
         self.root = self._named.absolute()  # an agent may move to another directory
         self._folder = folder
         self._redactor = Redactor()
+        self.ignored = IgnoredParts()
+        """What is ignored of prompts, see `ignored_in`."""
         self._open: WeakValueDictionary[str, Tape] = WeakValueDictionary()
         self._kept: OrderedDict[str, Tape] = OrderedDict()
 
@@ -197,7 +200,7 @@ class CassetteLibrary:
             name, text = self._read(self._conversation(model, scenario, group, 1, 0, digest))
             if text is None:
                 return None
-            found += [_usage_in(body) for body in Tape(name, text, redactor=self._redactor).bodies()]
+            found += Tape(name, text, redactor=self._redactor).usages()
         return found
 
     def settings(self, model: str) -> dict[str, dict[str, Any]]:
@@ -331,7 +334,8 @@ class CassetteLibrary:
         tape = self._open.get(key)
         if tape is None:
             name, text = self._read(place)
-            tape = self._open[key] = Tape(name, text, path=self.root / key, redactor=self._redactor)
+            ignored = None if place.folder == TOOLS else self.ignored
+            tape = self._open[key] = Tape(name, text, path=self.root / key, redactor=self._redactor, ignored=ignored)
         return tape
 
     def _has(self, folder: str, group: str) -> bool:
@@ -378,18 +382,6 @@ def _entry(spec: ToolSpec, route: Route) -> dict[str, Any]:
     replaceable = shown.pop("human_replaceable")
     reached = route.model_dump(mode="json", exclude={name for name in ("header", "state", "reads", "asks") if not getattr(route, name)})
     return {**shown, **reached, "human_replaceable": replaceable}
-
-
-def _usage_in(body: bytes) -> Usage:
-    """Return the tokens that an answer in either protocol reports."""
-    try:
-        usage = json.loads(body)["usage"]
-        if "prompt_tokens" in usage:
-            return usage_of(usage["prompt_tokens"], usage["completion_tokens"])
-        cached = usage.get("cache_read_input_tokens")
-        return usage_of(usage["input_tokens"], usage["output_tokens"], cached, cached, usage.get("cache_creation_input_tokens"))
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        return Usage(uncounted=1)
 
 
 def _decode(name: str, data: bytes) -> str:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from talm_sim.config import Traffic
-from talm_sim.errors import CassetteMissError
+from talm_sim.errors import CassetteMissError, PrerequisiteError
 from talm_sim.recordings.http_exchange import HttpRequest, HttpResponse
 from talm_sim.recordings.tape import Tape
 
@@ -36,7 +36,8 @@ class Player:
         Raises:
             CassetteMissError: There is none in replay.
         """
-        found = self._tape.find(request, self._played)
+        with self._kept():
+            found = self._tape.find(request, self._played)
         if found is not None:
             key, response = found
             self._played[key] += 1
@@ -48,8 +49,18 @@ class Player:
 
     def record(self, request: HttpRequest, response: HttpResponse) -> None:
         """Add an exchange, without its secrets."""
-        key = self._tape.append(request, response, self._played)
+        with self._kept():
+            key = self._tape.append(request, response, self._played)
         self._played[key] += 1
+
+    @contextmanager
+    def _kept(self) -> Iterator[None]:
+        """Keep what cannot be played or recorded among the misses."""
+        try:
+            yield
+        except PrerequisiteError as err:
+            self.misses.append(str(err))
+            raise
 
     def save(self) -> None:
         """Write what is new to the file.

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -18,13 +19,16 @@ from urllib.parse import parse_qsl
 from vcr.matchers import get_matchers_results
 from vcr.request import Request
 
+from talm_sim.common.ignored_parts import IgnoredParts
 from talm_sim.errors import PrerequisiteError
 from talm_sim.foreign.error_text import escape_control
+from talm_sim.models.answers import anthropic_usage, usage_of
 from talm_sim.recordings.http_exchange import HttpRequest, HttpResponse
-from talm_sim.recordings.indexed import IndexedCassette, vcr_request, vcr_response
-from talm_sim.recordings.matching import MATCHERS, canonical_body, exact_key, is_same_text
+from talm_sim.recordings.indexed import Ambiguous, IndexedCassette, vcr_request, vcr_response
+from talm_sim.recordings.matching import MATCHERS, canonical_body, canonical_key, exact_key, is_same_text
 from talm_sim.recordings.redaction import Redactor
 from talm_sim.recordings.shared_files import lock_folder, read_text, write_atomically
+from talm_sim.types import Usage
 
 _URL_SHOWN = 160
 ABSENT: Final = ...
@@ -33,6 +37,10 @@ _BEFORE, _AFTER = 20, 40
 """Characters of an excerpt before the first one that differs, and from it on."""
 _KEY_SHOWN, _PATH_SHOWN = 40, 120
 _PLAIN_KEY = re.compile(r"[A-Za-z_$][\w$-]*", re.ASCII)
+
+_CHANGING = re.compile(r"\d{1,2}:\d\d|\d{4}-\d\d|\d{6}|(?=[a-f]*\d)[0-9a-f]{8}|\b20\d\d\b", re.IGNORECASE)
+"""What a time or an id looks like."""
+_HINT = " If a time or an id in it differs from run to run: --ignore-in-prompts PATTERN."
 
 _Place = tuple[Any, str | int] | None
 """A step below another place; None for the outermost value."""
@@ -46,13 +54,24 @@ class Tape:
         text: The file's content; None for a new cassette.
         path: Where to save; None for a cassette that is only played.
         redactor: Hides secrets.
+        ignored: What is ignored of prompts; None if the requests are no prompts.
 
     Raises:
         PrerequisiteError: The content is not a cassette.
     """
 
-    def __init__(self, name: str, text: str | None = None, *, path: Path | None = None, redactor: Redactor | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        text: str | None = None,
+        *,
+        path: Path | None = None,
+        redactor: Redactor | None = None,
+        ignored: IgnoredParts | None = None,
+    ) -> None:
         self.name = name
+        self._ignored = ignored or IgnoredParts()
+        self._hints = ignored is not None
         self._path = path
         self._redactor = redactor or Redactor()
         self._lock = threading.RLock()
@@ -67,8 +86,14 @@ class Tape:
         Args:
             request: The request.
             played: How many interactions of each key were played.
+
+        Raises:
+            PrerequisiteError: Two recorded requests differ only in what is ignored.
         """
-        with self._lock:
+        with self._lock, self._unambiguous():
+            if self._ignored.patterns:
+                self._ignored.asked += 1
+                self._ignored.matched += self._ignored.strip(request.body) is not None
             cassette = self._cassette
             for place in cassette.places(vcr_request(request)):
                 key, number = cassette.entries[place]
@@ -81,10 +106,17 @@ class Tape:
 
         If another episode has added the same meanwhile, nothing is added: otherwise a call made by several episodes at the same time would
         be stored several times.
+
+        Raises:
+            PrerequisiteError: A recorded request differs only in what is ignored.
         """
         safe, answer = vcr_request(self._redactor.request(request)), self._redactor.response(response, request)
         key = exact_key(safe)
         with self._lock:
+            with self._unambiguous():
+                alike = self._cassette.first_alike(safe) if self._ignored.patterns else None
+                if alike is not None and canonical_key(self._cassette.safe_requests()[alike]) != canonical_key(safe):
+                    raise Ambiguous(alike, safe)
             if answer not in self._cassette.answers_of(key)[played.get(key, 0) :]:
                 self._cassette.append(safe, vcr_response(answer))
         return key
@@ -127,17 +159,31 @@ class Tape:
         with self._lock:
             return self._cassette.text()
 
-    def bodies(self) -> list[bytes]:
-        """Return the bodies of all answers, in the recorded order."""
+    def usages(self) -> list[Usage]:
+        """Return the tokens of all answers, in the recorded order."""
         with self._lock:
-            return [answer.body for answer in self._cassette.answers]
+            return [_usage_in(answer.body) for answer in self._cassette.answers]
 
     def explain_miss(self, request: HttpRequest) -> str:
         """Say which recording is nearest to `request` and what differs, without secrets."""
         with self._lock:
             recorded = list(self._cassette.safe_requests())
         asked = vcr_request(self._redactor.request(request))
-        return self._redactor.text(f"{self.name}: {explain_miss(asked, recorded, self._redactor.text)}")
+        line = explain_miss(asked, recorded, self._redactor.text)
+        sides = line.rpartition("differs in ")[2].split(" against recorded ")
+        hint = _HINT if self._hints and all(map(_CHANGING.search, sides)) else ""
+        return self._redactor.text(f"{self.name}: {line}{hint}")
+
+    @contextmanager
+    def _unambiguous(self) -> Iterator[None]:
+        try:
+            yield
+        except Ambiguous as err:
+            requests = self._cassette.safe_requests()
+            first, second = (one if isinstance(one, Request) else requests[one] for one in err.args)
+            why = f"{second.method} {second.uri[:_URL_SHOWN]}: differs{_difference('body', second, first, self._redactor.text)}"
+            what = f"{self.name}: two requests are one under --ignore-in-prompts ({why}); write a narrower pattern."
+            raise PrerequisiteError(self._redactor.text(what)) from None
 
     def _merge_with_file(self, path: Path) -> None:
         """Add what this tape has added to the current content of the file."""
@@ -155,11 +201,20 @@ class Tape:
             return vcr_request(self._redactor.request(HttpRequest(request.method, request.uri, request.headers, request.body)))
 
         try:
-            cassette: IndexedCassette = IndexedCassette.load(text=text, hide=hide)
+            cassette: IndexedCassette = IndexedCassette.load(text=text, hide=hide, ignored=self._ignored)
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as err:
             reason = f"{type(err).__name__}: {' '.join(str(err).split())[:80]}"
             raise PrerequisiteError(f"{name}: not a readable cassette ({reason}); delete it and record again, or restore it.") from None
         return cassette
+
+
+def _usage_in(body: bytes) -> Usage:
+    """Return the tokens that an answer in either protocol reports."""
+    try:
+        usage = json.loads(body)["usage"]
+        return usage_of(usage["prompt_tokens"], usage["completion_tokens"]) if "prompt_tokens" in usage else anthropic_usage(usage)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return Usage(uncounted=1)
 
 
 def _state(path: Path) -> tuple[int, ...]:

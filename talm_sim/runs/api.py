@@ -33,7 +33,7 @@ from talm_sim.runs.tool_sources import check_sources, move_tool_objects, resume_
 from talm_sim.store.extensions import check_brought, import_agent, name_extensions
 from talm_sim.store.files.manifest import describe_run
 from talm_sim.store.files.store import RunProgress, RunStore
-from talm_sim.store.files.stored_documents import BLIND, LEFT_OUT, MIXED
+from talm_sim.store.files.stored_documents import BLIND, IGNORED, LEFT_OUT, MIXED
 from talm_sim.store.kept_shards import find_kept
 from talm_sim.store.python_words import in_python, phrase_errors_for_python
 from talm_sim.store.stored_run import StoredRun, load_run
@@ -283,6 +283,8 @@ async def _carry_out(stored: StoredRun, store: RunStore, built: Built, contact: 
         async with open_runner(built, store) as runner:
             progress = store.progress(failed)
             on_event(_start_event(stored, built, progress, counted=contact.spending is not None))
+            ignored = built.library.ignored
+            ignored.asked = ignored.matched = 0  # not what was tried before the run began
             with directory_kept():
                 counts = await run_batch(
                     store,
@@ -299,6 +301,9 @@ async def _carry_out(stored: StoredRun, store: RunStore, built: Built, contact: 
             left_out = {model: sorted(said) for model, facts in built.facts.items() if (said := facts.left_out | facts.out_of_range)}
             if left_out:
                 await store.set_meta({LEFT_OUT: left_out})
+            if ignored.patterns:
+                matched, asked = stored.ignored()
+                await store.set_meta({IGNORED: (matched + ignored.matched, asked + ignored.asked)})
         summary = await _judge(stored, store, built.job, built.grader, contact)
     elapsed = time.monotonic() - started
     on_event(RunFinished(stored.id, counts.finished, counts.total, counts.waiting, counts.terminations, elapsed))

@@ -11,6 +11,7 @@ from talm_sim.config import RunConfig, Traffic
 from talm_sim.errors import NotRecordedError, PrerequisiteError, did_you_mean, format_names, line_to_copy, on_command_line, suggest_nearest
 from talm_sim.models.registry import has_traffic, in_process
 from talm_sim.recordings import model_folder
+from talm_sim.recordings.packing import ignored_in
 from talm_sim.runs.engines.engine_checks import check_elsewhere
 from talm_sim.runs.engines.run_shard import check_shard, cut_scenarios, scenarios_of_shard
 from talm_sim.runs.judging import check_judges, open_grader
@@ -133,10 +134,12 @@ async def build(
     async with job.task.open(job.having(fail_fast=False) if answered else job, shared) as opened:
         if begun_with is not None:
             _check_same(opened, begun_with)
-        opened.check(scenarios)
+        scenarios = opened.check(scenarios)
         _check_control(job, scenarios)
         library = shared.library(opened.job.config.cassettes, job.task.recorded_in)
-        built = Built(opened.job, opened, scenarios if cut is None else cut.scenarios, grader, library, shared.facts, cut)
+        ignored = ignored_in(library.root / model_folder(job.config.model), job.config.ignore_in_prompts)
+        library.ignored = library.ignored if library.ignored.patterns == ignored.patterns else ignored
+        built = Built(opened.job, opened, list(scenarios if cut is None else opened.check(cut.scenarios)), grader, library, shared.facts, cut)
         await _check_recorded(built)
         yield built
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from talm_sim.common.toml_files import read_toml
 from talm_sim.common.typed_options import split_options
-from talm_sim.config import ENV_PREFIX, REMOVED, RunConfig, Scope, Traffic, spell
+from talm_sim.config import ENV_PREFIX, REMOVED, WHOLE, RunConfig, Scope, Traffic, spell
 from talm_sim.errors import OptionError, PrerequisiteError, did_you_mean, suggest_nearest
 from talm_sim.foreign.plugins import load_plugins
 from talm_sim.runs.tool_sources import move_tool_objects
@@ -230,7 +230,7 @@ def _from_environ(environ: Mapping[str, str], task: Task[Any]) -> Iterator[tuple
         if text is None:
             continue
         if isinstance(field.default, tuple):
-            yield name, _parts(text), variable
+            yield name, (text,) if name in WHOLE else _parts(text), variable
         elif isinstance(field.default, dict):
             yield name, split_options(_parts(text), f"{variable}: "), variable
         else:

@@ -19,7 +19,8 @@ from talm_sim.config import Traffic
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.registry import has_traffic
 from talm_sim.models.request_facts import RequestFacts
-from talm_sim.recordings import CassetteLibrary, RecordedAnswer
+from talm_sim.recordings import CassetteLibrary, RecordedAnswer, model_folder
+from talm_sim.recordings.packing import save_ignored
 from talm_sim.runs.batch import EpisodeRunner
 from talm_sim.runs.engines.run_shard import Cut
 from talm_sim.runs.judging import Grader
@@ -134,6 +135,7 @@ class Runner:
                 player.save()
         if self._job.config.models is Traffic.RECORD and has_traffic(self._job.config.model):
             self._library.save_settings(self._job.config.model, self._key, recorded_settings(self._job))
+            save_ignored(self._library.root / model_folder(self._job.config.model), self._library.ignored)
             for model, facts in list(self._facts.items()):  # in a thread, while models learn
                 self._library.save_facts(model, facts)
         if self._job.config.models is Traffic.RECORD and isinstance(result, Episode) and result.human_events:

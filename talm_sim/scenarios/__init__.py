@@ -4,6 +4,7 @@ From the lowest layer up:
 
 - `jsonl.py` reads scenario files as people write them, `hub.py` finds files on the Hugging Face hub
 - `problems.py` is what can be wrong with a scenario, `turns.py` checks whether its turns can be played
+- `tool_names.py` matches its names of tools with those that they have in a run
 - `dialogue.py` writes its conversation, as text or as chat messages
 - `invention.py` invents a wrong value for an argument that nobody gave
 - `item_tools.py` reads tools that come with items as JSON text

@@ -29,13 +29,13 @@ def json_lines(source: Traversable) -> Iterator[tuple[str, Any]]:
             raise PrerequisiteError(f"{where}: not JSON ({err}); write one scenario per line.") from None
 
 
-def numbered_lines(source: Traversable) -> Iterator[tuple[str, str]]:
-    """Read a file's lines unchanged, each with `<file>:<line>`; blank ones and comments are skipped."""
+def numbered_lines(source: Traversable, give: str = "give a JSONL file with one scenario per line") -> Iterator[tuple[str, str]]:
+    """Read a file's lines unchanged, each with `<file>:<line>`; blank ones and comments are skipped. `give` is the fix if there is none."""
     try:
         encoding = "utf-8-sig"
         text = read_text(source, LARGEST_DATA, encoding) if isinstance(source, Path) else source.read_text(encoding)
     except OSError as err:
-        raise PrerequisiteError(f"{source}: cannot be read: {err.strerror}; give a JSONL file with one scenario per line.") from None
+        raise PrerequisiteError(f"{source}: cannot be read: {err.strerror}; {give}.") from None
     except UnicodeDecodeError as err:
         place = err.object.count(10, 0, err.start) + 1  # line feeds before it
         raise PrerequisiteError(f"{source}:{place}: is not UTF-8 text; save the file as UTF-8.") from None

@@ -9,7 +9,7 @@ from typing import Any
 from talm_sim.language.about_missing import question_is_about, replaceable_tools
 from talm_sim.scenarios.jsonl import parse
 from talm_sim.schemas import Schema
-from talm_sim.schemas.inline import shape_of
+from talm_sim.schemas.shapes import shape_of
 from talm_sim.types import FrozenModel, JsonObject, Missing, MissingKind, Scenario, ToolSpec
 
 _LONGEST_FAULT = 300

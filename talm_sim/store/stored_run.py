@@ -213,13 +213,17 @@ class StoredRun(RunFiles):
     def tools(self) -> dict[str, ToolSpec]:
         """Return the tools that the scenarios name, including missing ones, by name; of an imported run, the missing ones alone."""
         with self._open_connection() as conn:
-            found = stored_documents.meta(conn, "tools", list[ToolSpec]) or ()
-        return {tool.name: tool for tool in found}
+            return {tool.name: tool for tool in stored_documents.meta(conn, "tools", list[ToolSpec]) or ()}
 
     def left_out(self) -> dict[str, list[str]]:
         """Return, by model, the fields that requests did not have, as its servers refuse them."""
         with self._open_connection() as conn:
             return stored_documents.meta(conn, stored_documents.LEFT_OUT, dict[str, list[str]]) or {}
+
+    def ignored(self) -> tuple[int, int]:
+        """Return how many requests had a part that recordings ignore, and of how many."""
+        with self._open_connection() as conn:
+            return stored_documents.meta(conn, stored_documents.IGNORED, tuple[int, int]) or (0, 0)
 
     def tool_traffic(self) -> Counter[str]:
         """Count the finished episodes by how they reached their tools (live, replay or record); empty if all did as configured."""
@@ -241,8 +245,7 @@ class StoredRun(RunFiles):
         """
         with self._open_connection() as conn:
             episode_id = full_name(episode_id, stored_documents.started_episodes(conn), "episodes") or episode_id
-            found = stored_documents.episode(conn, episode_id)
-            if found is None:
+            if (found := stored_documents.episode(conn, episode_id)) is None:
                 raise PrerequisiteError(f"{self.path}: {stored_documents.why_not_there(conn, episode_id, str(self.path))}")
             return found
 

@@ -6,11 +6,12 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from talm_sim.config import RESULT_LIMIT, Traffic
+from talm_sim.config import RESULT_LIMIT, WHOLE_RESULT, Traffic
 from talm_sim.errors import PrerequisiteError, format_names
 from talm_sim.models.control_names import EVERY_CONTROL, FAULT_CONTROLS
 from talm_sim.scenarios.load import select
 from talm_sim.scenarios.problems import Problem, lacking_tools
+from talm_sim.scenarios.tool_names import with_names_of
 from talm_sim.tasks.acting.acting_task import ACTING, FINISH_BY, RETRIES, TURNS, episode_bounds, refusal_judges, settle_acting, specs_of
 from talm_sim.tasks.acting.agent_notes import (
     BUILDS,
@@ -157,8 +158,9 @@ class AgentTask(Task[AgentTaskOptionsT]):
         job = job if job.options.agent is None else settle_own_agent(job)
         few = job.options.agent is None and job.config.model.removeprefix("sim/") not in FAULT_CONTROLS
         turns = TURNS if few else _OWN_TURNS
-        settled = settle_acting(job, recorded, turn_limit=turns, finish=_finish_of(job.options))
-        return settled if settled.options.tool_errors != "auto" else settled.having(tool_errors=_errors_of(settled, recorded))
+        errors = "text" if job.options.agent is None else job.options.tool_errors
+        settled = settle_acting(job, recorded, turn_limit=turns, finish=_finish_of(job.options), tool_errors=errors)
+        return settled.having(tool_errors=_errors_of(settled, recorded)) if errors == "auto" else settled
 
     def key(self, job: Job[AgentTaskOptionsT]) -> Mapping[str, Any]:
         """Return the settings that shape a conversation."""
@@ -303,9 +305,7 @@ def _finish_of(options: AgentTaskOptions) -> str:
 
 
 def _errors_of(job: Job[AgentTaskOptionsT], recorded: Recorded) -> str:
-    """Return how a tool's failure reaches the agent: a recording from before there was a choice was made with texts."""
-    if job.options.agent is None:
-        return "text"
+    """Return how a tool's failure reaches your agent: a recording from before there was a choice was made with texts."""
     known = [way for way in ("raise", "text") if recorded.conversation(job.config.model, recording_key(job.having(tool_errors=way)))]
     return known[0] if known and job.config.models is Traffic.REPLAY else "raise"
 
@@ -324,15 +324,15 @@ def _environment(job: Job[Any], tools: Tools, others: Mapping[str, Sequence[Mapp
         perturb=options.perturb,
         seed=config.seed,
         clock=clock,
-        result_limit=options.most_read,
+        result_limit=options.result_limit or (RESULT_LIMIT if options.agent is None else WHOLE_RESULT),
         others=others,
         writing=options.writing,
         approve=guarded_tools(options.approve, tools) if options.approve else frozenset(),
     )
 
 
-def _check_tools(scenarios: Sequence[Scenario], environment: Environment, job: Job[Any], own: OwnAgent | None) -> None:
-    """See that the tools of every scenario are there, and out of the agent's sight where they should be.
+def _check_tools(scenarios: Sequence[Scenario], environment: Environment, job: Job[Any], own: OwnAgent | None) -> Sequence[Scenario]:
+    """See that the tools of every scenario are there, and out of the agent's sight where they should be; return them by the tools' own names.
 
     Raises:
         PrerequisiteError: A scenario names a tool or perturbation that is not there or that the agent cannot meet, or hides a tool that is
@@ -341,6 +341,8 @@ def _check_tools(scenarios: Sequence[Scenario], environment: Environment, job: J
     if not environment.specs and any(scenario.tools for scenario in scenarios):
         where = job.config.cassettes or "the shipped recordings"
         raise PrerequisiteError(f"{where}: no tools are recorded there; choose another --cassettes, or set TALM_SIM_TOOLS=live.")
+    if any(name not in environment.specs for one in scenarios for name in one.tools):
+        scenarios = [with_names_of(one, environment.specs) for one in scenarios]
     for scenario in scenarios:
         unknown = next((name for name in scenario.tools if name not in environment.specs), None)
         if unknown is not None and (whose := _whose(job)):
@@ -365,6 +367,7 @@ def _check_tools(scenarios: Sequence[Scenario], environment: Environment, job: J
         if own and hidden:
             still = f"the model of {own.name}, a compiled graph, still sees {'it' if len(hidden) == 1 else 'them'}"
             raise PrerequisiteError(f"scenario {scenario.id} takes {format_names(hidden, 3)} away, but {still}; {BUILDS}.")
+    return scenarios
 
 
 def _whose(job: Job[Any]) -> str:

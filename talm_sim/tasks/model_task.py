@@ -71,12 +71,13 @@ class AskingTask(Task[OptionsT]):
         async def detail(context: EpisodeContext, turns: Sequence[ModelTurn]) -> JsonObject:
             return {} if asking.detail is None else await asking.detail(context.model, context.scenario, turns)
 
-        def check(scenarios: Sequence[Scenario]) -> None:
+        def check(scenarios: Sequence[Scenario]) -> Sequence[Scenario]:
             for scenario in scenarios:
                 try:
                     asking.check(scenario)
                 except PrerequisiteError as err:
                     raise PrerequisiteError(f"scenario {scenario.id}: {err}") from None
+            return scenarios
 
         graph = asking.graph or respond_graph(ask, detail)
         agent = Agent(model=model, graph=graph, settings=job.settings(), control=partial(self.control, **asking.control))

@@ -85,7 +85,7 @@ class Opened(Generic[JobT]):
         human: Who answers, where anybody does; else `none`.
         waits: Whether a question may stay open, so that a paused episode must survive the process.
         starts_again: Whether an episode that waits cannot survive the process all the same: it starts again when the run goes on.
-        check: Sees, before the run exists, that every scenario can be played.
+        check: Sees, before the run exists, that every scenario can be played; returns them with the names that their tools have in this run.
         tools_of: The tools some scenarios name, kept with the run.
         replaceable: What is kept of the tools that a person can replace: a `ReplaceableTool` by name.
         notes: What a reader of the run should know, by what a line about it begins with; kept with the run.
@@ -101,7 +101,7 @@ class Opened(Generic[JobT]):
     human: str = "none"
     waits: bool = False
     starts_again: bool = False
-    check: Callable[[Sequence[Scenario]], None] = lambda scenarios: None
+    check: Callable[[Sequence[Scenario]], Sequence[Scenario]] = lambda scenarios: scenarios
     tools_of: Callable[[Sequence[Scenario]], list[ToolSpec]] = lambda scenarios: []
     replaceable: Mapping[str, Any] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)

@@ -10,6 +10,7 @@ From the lowest layer up:
 - `sources/` opens tools of each kind of source
 - `perturbations/` are the faults
 - `tool_answers.py` writes what the model reads of an answer, `handed_answers.py` gives it to an agent of yours
+- `argument_check.py` checks arguments against a tool's schema
 - `toolbox.py` holds the tools of a run, each call recorded, replayed or made
 - `caller.py` makes single calls outside any episode
 - `guarded.py` says which calls wait for a person

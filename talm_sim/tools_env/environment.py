@@ -7,12 +7,11 @@ perturbations, so one recording serves every ablation.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache, partial
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from talm_sim.common.digests import canonical_json
@@ -20,14 +19,14 @@ from talm_sim.common.json_values import read_result
 from talm_sim.config import RESULT_LIMIT
 from talm_sim.errors import PrerequisiteError, ToolError
 from talm_sim.recordings import Player
-from talm_sim.schemas import NotChecked, Schema
+from talm_sim.tools_env.argument_check import validate_arguments
 from talm_sim.tools_env.asking_tools import Again, CallPaused, PersonClock, call_in_rounds
 from talm_sim.tools_env.clock import Clock, RealClock
 from talm_sim.tools_env.handed_answers import PlayedCall
 from talm_sim.tools_env.perturbations import Call, Outcome, Perturbation, ReadAnswer, narrow_tools, open_perturbations
 from talm_sim.tools_env.routes import NOT_EXECUTABLE, fault_of, fill_path, states_of
 from talm_sim.tools_env.strikes import Strikes
-from talm_sim.tools_env.tool_answers import cut_text, read_answer, refusal_text
+from talm_sim.tools_env.tool_answers import read_answer, refusal_text
 from talm_sim.tools_env.toolbox import Tools, ToolSession
 from talm_sim.types import Approval, Event, Origin, PerturbationLog, Scenario, ToolCall, ToolEvent, ToolSpec, UnparsableCall
 
@@ -151,9 +150,10 @@ class EpisodeTools:
         self._slept: dict[int, float] = {}
         self._session = environment.tools.open(episode, start)
 
-    def knows(self, name: str) -> bool:
-        """Return whether there is a tool of this name, visible or not."""
-        return name in self._environment.specs or name in self._by_name
+    @property
+    def names(self) -> Collection[str]:
+        """Names of all tools, visible or not."""
+        return {**self._environment.specs, **self._by_name}
 
     def may_call_again(self, name: str) -> bool:
         """Return whether a call of this tool may be made twice: it only reads, or changes what is the episode's own."""
@@ -356,32 +356,3 @@ class EpisodeTools:
         if len(calls) > self._calls:
             self._calls = len(calls)
             self._made = Counter(key for event in calls for key in (event.name, f"{event.name} {canonical_json(event.arguments)}"))
-
-
-def validate_arguments(spec: ToolSpec, arguments: Mapping[str, Any]) -> None:
-    """Check arguments against the tool's JSON Schema. What cannot be checked passes: it is not known to be the model's mistake.
-
-    Raises:
-        ToolError: The arguments do not fit; the message says which one and why.
-    """
-    shown = canonical_json(spec.parameters)
-    schema = canonical_json(spec.whole) if spec.whole else shown
-    try:
-        error = _schema(schema).fault(arguments, _schema(shown))
-    except NotChecked as err:
-        _warn_unchecked(spec.name, schema, str(err))
-        return
-    if error is not None:
-        where = ".".join(str(part) for part in error.absolute_path)
-        raise ToolError(f"Invalid arguments{' at ' + where if where else ''}: {cut_text(error.message, RESULT_LIMIT)}", "invalid_arguments")
-
-
-@lru_cache(maxsize=512)
-def _schema(schema: str) -> Schema:
-    return Schema(json.loads(schema))
-
-
-@lru_cache(maxsize=512)
-def _warn_unchecked(tool: str, schema: str, why: str) -> None:
-    """Say once that arguments of a tool were not checked."""
-    log.warning("tool %s: arguments were only partly checked against its schema: %s", tool, why)

@@ -9,7 +9,7 @@ from typing import Any
 
 from talm_sim.common.json_values import read_json
 from talm_sim.errors import ToolError, ToolStatusError
-from talm_sim.recordings import ARTIFACT_HEADER, TEXT_HEADER, WORDED_HEADER, Returned
+from talm_sim.recordings import ARTIFACT_HEADER, PLAIN_HEADER, TEXT_HEADER, WORDED_HEADER, Returned
 from talm_sim.tools_env.perturbations import Outcome
 from talm_sim.tools_env.routes import FUNCTION_ERROR, NOT_EXECUTABLE
 from talm_sim.types import ToolEvent
@@ -41,12 +41,16 @@ class PlayedCall:
     def read(self) -> tuple[Returned, str | None]:
         """Return what the tool returned, and the text that LangChain writes of its value, where that is not the value's own."""
         made = self.outcome.made if self.outcome is not None else None
-        if self.outcome is None or made is None or made.body != self.outcome.body:
+        if self.outcome is None or made is None:
             return Returned(self._value()), None
-        text = read_json(made.header(TEXT_HEADER) or None)
+        artifact, text = (read_json(made.header(name) or None) for name in (ARTIFACT_HEADER, TEXT_HEADER))
+        if made.body != self.outcome.body:
+            return Returned(self.event.result if made.header(PLAIN_HEADER) else self._value()), None
+        if made.header(PLAIN_HEADER):
+            return Returned(made.body.decode(), artifact), None
         if isinstance(made.live, Returned):
             return made.live, text
-        return Returned(self._value(), read_json(made.header(ARTIFACT_HEADER) or None), bool(made.header(WORDED_HEADER))), text
+        return Returned(self._value(), artifact, bool(made.header(WORDED_HEADER))), text
 
     def _value(self) -> Any:
         if self.outcome is not None and self.outcome.is_plain:

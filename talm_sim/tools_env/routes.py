@@ -159,22 +159,22 @@ def as_json(response: HttpResponse) -> HttpResponse:
 
     A success without a body, and a JSON object or list under another name, stay as they are.
     """
-    said = next((value for name, value in response.headers if name.lower() == "content-type"), "")
-    if not said.strip() or is_json(said) or not response.body.strip() or fault_of(response):
-        return response
-    if isinstance(read_json(response.body), dict | list):
-        return response
     named = Message()
-    named["content-type"] = said
-    text_kind = named.get_content_maintype() == "text"
+    named["content-type"] = next((value for name, value in response.headers if name.lower() == "content-type"), "") or _JSON[0][1]
+    charset = named.get_content_charset("utf-8")
+    if not response.body.strip() or fault_of(response) or (is_json(named["content-type"]) and charset == "utf-8"):
+        return response
     try:
-        text = response.body.decode(named.get_content_charset("utf-8"), "replace" if text_kind else "strict")
+        text = response.body.decode(charset, "replace" if named.get_content_maintype() == "text" else "strict")
     except LookupError:
         text = response.body.decode("utf-8", "replace")
     except UnicodeError:
         text = f"[{len(response.body):,} bytes of {named.get_content_type()}]"
+    is_value = is_json(named["content-type"]) or isinstance(read_json(text), dict | list)
     kept = [one for one in response.headers if one[0].lower() != "content-type"]
-    return replace(response, headers=(*kept, *_JSON), body=json.dumps(text, ensure_ascii=False).encode("utf-8", "replace"))
+    return replace(
+        response, headers=(*kept, *_JSON), body=(text if is_value else json.dumps(text, ensure_ascii=False)).encode("utf-8", "replace")
+    )
 
 
 def _refuse(constant: str) -> None:

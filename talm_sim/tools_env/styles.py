@@ -44,6 +44,8 @@ def in_query(name: str, value: Any, style: str = "form*") -> list[str]:
 
     >>> [in_query("c", {"r": 1, "g": None, "b": "x y"}, style) for style in ("form*", "form", "pipeDelimited", "deepObject*")]
     [['r=1', 'b=x+y'], ['c=r,1,b,x+y'], ['c=r%7C1%7Cb%7Cx+y'], ['c%5Br%5D=1', 'c%5Bb%5D=x+y']]
+    >>> in_query("u", "/a?b=c&d#", "form*+")
+    ['u=/a?b=c%26d%23']
     """
     safe = _RESERVED if style.endswith("+") else ""
     return _pieces(name, value, style.removesuffix("+"), lambda text: quote_plus(text, safe=safe), "form")

@@ -11,7 +11,7 @@ from typing import Any
 
 from talm_sim.errors import ProviderError, ToolError, ToolsGoneError
 from talm_sim.recordings import HttpResponse
-from talm_sim.tools_env.environment import validate_arguments
+from talm_sim.tools_env.argument_check import validate_arguments
 from talm_sim.tools_env.perturbations import Outcome
 from talm_sim.tools_env.routes import fill_path
 from talm_sim.tools_env.tool_answers import read_answer

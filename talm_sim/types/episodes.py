@@ -331,8 +331,8 @@ class Episode(FrozenModel):
     injected: str = Field(default="", exclude_if=lambda name: not name)
     """The injected fault of the model that ended it, as it was written: a termination in `agent_error` that is no crash."""
     remarks: Mapping[str, int] = Field(default_factory=dict, exclude_if=lambda remarks: not remarks)
-    """How often something happened that a reader should know: `cut` results of tools, turns that were `streamed` to an own agent, and
-    `past NAME` for calls of a graph's own tool that the environment does not have."""
+    """How often something happened that a reader should know: `cut` results of tools, turns with `calls from text`, turns that were
+    `streamed` to an own agent, and `past NAME` for calls of a graph's own tool that the environment does not have."""
     usage: Usage = Usage()
     started_at: float = 0.0
     elapsed_s: float = 0.0

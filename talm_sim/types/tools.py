@@ -41,6 +41,8 @@ class ToolSpec(FrozenModel):
     """Whether a person can do the tool's work with minimal effort (Fail-TaLMs, section 3.2)."""
     human_replaceable_reason: str = ""
     """Why a person can or cannot; empty where the tool's source does not say."""
+    coerces: bool = Field(default=False, exclude_if=lambda coerces: not coerces)
+    """Whether the tool takes numbers and truth values also as texts, as LangChain's own do."""
     return_direct: bool = Field(default=False, exclude_if=lambda direct: not direct)
     """Whether an agent of LangChain ends with the tool's result as its answer."""
     is_record: bool = False

@@ -70,7 +70,7 @@ def test_traces_become_a_run_and_what_is_not_read_is_said(talm: Talm, tmp_path: 
     assert err.splitlines() == [
         "2 traces imported: 0 by id, 0 by request, 2 without a scenario. Judge: talm-sim judge runs/seen",
         "  1 trace of unknown scenarios (nosuch): give --scenarios FILE, --task or another --split",
-        "  1 span of kinds that are not read (GET 1)",
+        "  1 item of kinds that are not read (GET 1)",
     ]
     assert talm("judge", "seen")[0] == 0
     page, report = talm("show", "seen:trace-1")[1], talm("report", "seen")[1]

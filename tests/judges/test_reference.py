@@ -65,6 +65,12 @@ async def test_a_lacking_call_or_fact_fails(answer: str, events: tuple[ToolEvent
     assert (await ReferenceJudge(JudgeContext())(episode(answer, *events), scenario(Facts(required=(ELEVATION, NAME)), CALL))).value is False
 
 
+def test_each_of_equal_gold_calls_is_to_be_made() -> None:
+    twice, judge = scenario(Facts(required=()), CALL, CALL), ReferenceJudge(JudgeContext())
+    judged = [judge.judge(episode("39", *[event()] * made), twice) for made in (1, 2)]
+    assert judged[0] == (False, "gold call airport_info(iata='HAN', limit=1) was made 1 of 2 times") and judged[1][0] is True
+
+
 async def test_a_skipped_episode_fails_and_an_unfinished_one_is_not_judged() -> None:
     target = scenario(Facts(required=(ELEVATION,)))
     assert (await ReferenceJudge(JudgeContext())(episode("", termination=Termination.SKIPPED), target)).value is False

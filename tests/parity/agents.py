@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypedDict
 
 from langchain.agents import create_agent
@@ -19,7 +20,8 @@ from langchain.agents.middleware import (
     ToolRetryMiddleware,
 )
 from langchain.agents.structured_output import ToolStrategy
-from langchain_core.messages import AIMessage, AnyMessage, ToolMessage, convert_to_openai_messages
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage, convert_to_openai_messages
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langchain_openai import ChatOpenAI
@@ -33,6 +35,7 @@ from pydantic import BaseModel
 from tests.parity import tools as shelf
 
 MODEL = "gpt-4o-mini"
+CITY = {"city": "Madrid"}
 NOTES: list[tuple[str, Any]] = []
 """What the agent that plays has seen: results, errors, and its state at the end."""
 Build = Callable[[Sequence[BaseTool], Any], Any]
@@ -84,37 +87,25 @@ async def loop(messages: Sequence[AnyMessage], tools: Sequence[BaseTool]) -> Any
             talk.append(said.model_dump(include={"role", "content", "tool_calls"}, exclude_none=True))
             if not said.tool_calls:
                 return said.content
-            for call in said.tool_calls:
+            calls: Any = said.tool_calls
+            for call in calls:
                 found = await by_name[call.function.name].ainvoke(json.loads(call.function.arguments))
                 note(f"value {call.function.name}", [type(found).__name__, found])
                 talk.append({"role": "tool", "tool_call_id": call.id, "content": shelf.written(found)})
 
 
-def by_value(messages: Sequence[AnyMessage], tools: Sequence[BaseTool]) -> str:
-    """A plain function that looks at values: it compares a text, searches a list, and passes null."""
-    by_name = {tool.name: tool for tool in tools}
-    lost = [one["order"] for one in by_name["long"].invoke({"museum": "Prado"}) if one["state"] == "lost"]
-    found = by_name["search"].invoke({"museum": "Prado", "limit": None})
-    return f"{by_name['bare'].invoke({'museum': 'Prado'}) == 'shipped'} {lost} {found}"
-
-
-def catching(messages: Sequence[AnyMessage], tools: Sequence[BaseTool]) -> str:
-    """A plain function with an `except` of its own, and a retry."""
+def probe(messages: Sequence[AnyMessage], tools: Sequence[BaseTool]) -> str:
+    """A plain function that looks at its tools, and calls each as a function does, with an `except` and a retry, and as a graph does."""
     for tool in tools:
-        for _ in range(2):
+        more = {"direct": tool.return_direct, "format": tool.response_format, "metadata": tool.metadata, "tags": tool.tags}
+        note(f"attributes {tool.name}", {"description": tool.description, "args": [*tool.args], **more})
+        for given in (CITY, CITY, {"type": "tool_call", "id": f"call-{tool.name}", "name": tool.name, "args": CITY}):
             try:
-                note(f"value {tool.name}", tool.invoke({"city": "Madrid"}))
+                found = tool.invoke(given)
+                shown = [found.type, found.name, found.tool_call_id, found.content, found] if isinstance(found, ToolMessage) else found
+                note(f"value {tool.name}", shown)
             except Exception as err:
                 note(f"error {tool.name}", [type(err).__name__, str(err), getattr(err, "status_code", None)])
-    return "done"
-
-
-async def by_call(messages: Sequence[AnyMessage], tools: Sequence[BaseTool]) -> str:
-    """A function that calls tools with tool calls, as nodes do, and gets messages."""
-    for tool in tools:
-        made = {"type": "tool_call", "id": f"call-{tool.name}", "name": tool.name, "args": {"city": "Madrid"}}
-        message = await tool.ainvoke(made)
-        note(f"message {tool.name}", [message.type, message.name, message.tool_call_id, message.content, message])
     return "done"
 
 
@@ -142,13 +133,13 @@ def _retry(**options: Any) -> Any:
     return ToolRetryMiddleware(max_retries=2, initial_delay=0, jitter=False, **options)
 
 
-def _react(tools: Sequence[BaseTool], model: Any, **binding: Any) -> Any:
+def _asking_of(tools: Sequence[BaseTool], model: Any, **binding: Any) -> Any:
     bound = model.bind_tools(tools, **binding)
 
     async def think(state: MessagesState) -> dict[str, Any]:
         return {"messages": [await bound.ainvoke(state["messages"])]}
 
-    return _around(think, ToolNode(tools, handle_tool_errors=True))
+    return think
 
 
 def _around(think: Any, node: Any, state: Any = MessagesState, compiled: Any = None, **options: Any) -> Any:
@@ -159,7 +150,7 @@ def _around(think: Any, node: Any, state: Any = MessagesState, compiled: Any = N
 
 
 def _bound(**binding: Any) -> Build:
-    return lambda tools, model: _react(tools, model, **binding)
+    return lambda tools, model: _around(_asking_of(tools, model, **binding), ToolNode(tools, handle_tool_errors=True))
 
 
 class Weather(BaseModel):
@@ -179,6 +170,43 @@ def _structured(**options: Any) -> Build:
         return play
 
     return build
+
+
+def _rich(tools: Sequence[BaseTool], model: Any) -> Any:
+    """An agent that writes messages with more than a text."""
+
+    async def play(messages: Sequence[AnyMessage], tools: Sequence[BaseTool]) -> str:
+        picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+        system = SystemMessage([{"type": "text", "text": "Be short."}, {"type": "text", "text": "Be kind."}])
+        asked = HumanMessage([{"type": "text", "text": "What is this?"}, picture], name="ann")
+        said = [AIMessage("A map.", name="guide"), SystemMessage("Be quick.", additional_kwargs={"__openai_role__": "developer"})]
+        return str((await model.ainvoke([system, asked, *said, *messages])).text)
+
+    return play
+
+
+class Events(BaseCallbackHandler):
+    """What tracers see."""
+
+    def on_tool_start(self, serialized: Any, input_str: str, *, inputs: Any = None, **more: Any) -> None:
+        note("event start", [serialized["name"], inputs])
+
+    def on_tool_end(self, output: Any, **more: Any) -> None:
+        note("event end", [getattr(output, "content", None), output])
+
+    def on_chat_model_start(self, serialized: Any, messages: Any, **more: Any) -> None:
+        note("event model", [message.type for message in messages[0]])
+
+    def on_llm_end(self, response: Any, **more: Any) -> None:
+        note("event turn", response.generations[0][0].message)
+
+
+def _traced(tools: Sequence[BaseTool], model: Any) -> Any:
+    async def play(messages: Sequence[AnyMessage], tools: Sequence[BaseTool]) -> str:
+        state = await create_agent(model, list(tools)).ainvoke({"messages": [*messages]}, {"callbacks": [Events()]})
+        return str(state["messages"][-1].text)
+
+    return play
 
 
 def _streaming(tools: Sequence[BaseTool], model: Any) -> Any:
@@ -202,16 +230,20 @@ BUILDERS: dict[str, Build] = {
     "tool_error": _agent(ToolErrorMiddleware(lambda err, request: f"{type(err).__name__} of {request.tool_call['name']}: {err}")),
     "selector": _agent(LLMToolSelectorMiddleware(max_tools=1)),
     "summary": _agent(lambda model: SummarizationMiddleware(model, trigger=("messages", 4), keep=("messages", 2))),
-    "gate": _agent(HumanInTheLoopMiddleware({"as_langchain": True})),
+    "gate": _agent(HumanInTheLoopMiddleware({"weather": True})),
     "structured_tool": _agent(response_format=ToolStrategy(Weather)),
     "structured_auto": _agent(response_format=Weather),
     "pause_before": _agent(interrupt_before=["tools"]),
     "pause_after": _agent(interrupt_after=["tools"]),
     "forced": _bound(tool_choice="any"),
     "forbidden": _bound(tool_choice="none"),
-    "named": _bound(tool_choice="as_langchain"),
+    "named": _bound(tool_choice="weather"),
     "single": _bound(parallel_tool_calls=False),
     "strict": _bound(strict=True),
+    "tuned": _bound(top_p=0.5, reasoning_effort="low", user="ann"),
+    "rich": _rich,
+    "traced": _traced,
+    "unhandled": lambda tools, model: _around(_asking_of(tools, model), ToolNode(tools)),
     "stops": _bound(stop=["\n\n", "END"]),
     "formed": _structured(),
     "formed_by_call": _structured(method="function_calling"),
@@ -241,8 +273,8 @@ class Placed(MessagesState):
 
 def _within() -> Any:
     """A graph whose tools are in a subgraph."""
-    inner = StateGraph(MessagesState).add_node("tools", ToolNode([shelf.as_langchain])).add_edge(START, "tools").compile()
-    return _around(_thinking([shelf.as_langchain]), inner)
+    inner = StateGraph(MessagesState).add_node("tools", ToolNode([shelf.weather])).add_edge(START, "tools").compile()
+    return _around(_thinking([shelf.weather]), inner)
 
 
 def _asking() -> Any:
@@ -253,7 +285,7 @@ def _asking() -> Any:
         return Command(goto="think", update={"messages": [{"role": "user", "content": said}]})
 
     graph = StateGraph(MessagesState).add_node("ask", ask, destinations=("think",)).add_edge(START, "ask")
-    graph.add_node("think", _thinking([shelf.as_langchain])).add_node("tools", ToolNode([shelf.as_langchain])).add_node("last", note_state)
+    graph.add_node("think", _thinking([shelf.weather])).add_node("tools", ToolNode([shelf.weather])).add_node("last", note_state)
     graph.add_conditional_edges("think", tools_condition, {"tools": "tools", END: "last"}).add_edge("tools", "think")
     return graph.compile()
 
@@ -263,29 +295,28 @@ class Context(TypedDict):
 
 
 def _in_context() -> Any:
-    think = _thinking([shelf.as_langchain], lambda runtime: [("system", f"You serve {runtime.context['user']}.")])
-    return _around(think, ToolNode([shelf.as_langchain]), context_schema=Context)
+    think = _thinking([shelf.weather], lambda runtime: [("system", f"You serve {runtime.context['user']}.")])
+    return _around(think, ToolNode([shelf.weather]), context_schema=Context)
 
 
-def _agent_of(*objects: Any, middleware: Sequence[Any] = (), **options: Any) -> Callable[[], Any]:
-    return lambda: create_agent(own_model(), shelf.native(objects), middleware=[*middleware, Last()], **options)
+def _agent_of(*objects: Any, middleware: Sequence[Any] = (), **options: Any) -> Any:
+    return create_agent(own_model(), shelf.native(objects), middleware=[*middleware, Last()], **options)
 
 
-GRAPHS: dict[str, Callable[[], Any]] = {
-    "graph": lambda: _compiled(*shelf.RESULTS),
-    "graph_named": lambda: _compiled(shelf.get_forecast),
-    "graph_artifact": lambda: _compiled(shelf.drawn),
-    "graph_failing": lambda: _compiled(shelf.failing, shelf.handled),
-    "graph_before": lambda: _compiled(shelf.as_langchain, interrupt_before=["tools"]),
-    "graph_after": lambda: _compiled(shelf.as_langchain, interrupt_after=["tools"]),
-    "graph_command": lambda: _compiled(shelf.remember, shelf.as_langchain, shelf.injected, shelf.at_runtime, state=Placed),
-    "graph_within": _within,
-    "graph_asking": _asking,
-    "graph_context": _in_context,
-    "graph_direct": _agent_of(shelf.direct),
-    "graph_structured": _agent_of(shelf.as_langchain, response_format=ToolStrategy(Weather)),
-    "graph_retry": _agent_of(shelf.flaky, middleware=[_retry()]),
+GRAPHS: dict[str, Callable[..., Any]] = {
+    "graph": _compiled,
+    "graph_before": partial(_compiled, interrupt_before=["tools"]),
+    "graph_after": partial(_compiled, interrupt_after=["tools"]),
+    "graph_command": lambda *_: _compiled(shelf.remember, shelf.weather, shelf.distance, shelf.known, state=Placed),
+    "graph_within": lambda *_: _within(),
+    "graph_asking": lambda *_: _asking(),
+    "graph_context": lambda *_: _in_context(),
+    "graph_agent": _agent_of,
+    "graph_structured": partial(_agent_of, response_format=ToolStrategy(Weather)),
+    "graph_retry": lambda *objects: _agent_of(*objects, middleware=[_retry()]),
 }
+"""Graphs of the given tools."""
+
 
 # Other frameworks.
 
@@ -325,13 +356,13 @@ async def pydantic_agent(messages: Sequence[AnyMessage], tools: Sequence[BaseToo
         return str((await Agent(model, tools=[taken(tool) for tool in tools]).run(messages[-1].text)).output)
 
 
-AGENTS: dict[str, Any] = {one.__name__: one for one in (loop, by_value, catching, by_call, openai_agents, pydantic_agent)}
+AGENTS: dict[str, Any] = {one.__name__: one for one in (loop, probe, openai_agents, pydantic_agent)}
 
 
-def find(name: str, column: str) -> Any:
-    """The agent of a name, as it is in a column: `own` or `handed`."""
+def find(name: str, column: str, objects: Sequence[Any]) -> Any:
+    """The agent of a name, as it is in a column, `own` or `handed`; a graph has the tools of its own built in."""
     if name in GRAPHS:
-        return GRAPHS[name]()
+        return GRAPHS[name](*objects)
     if name in AGENTS:
         return AGENTS[name]
     build = BUILDERS[name]

@@ -25,12 +25,12 @@ from tests.parity.cases import CASES, Case
 
 async def play(case: Case, places: Mapping[str, str]) -> dict[str, Any]:
     agents.NOTES.clear()
-    shelf.reset()
+    shelf.calls.clear()
     async with AsyncExitStack() as stack:
         tools = [tool for one in case.tools if isinstance(one, str) for tool in await served.tools_of(one, places, stack)]
         tools = [tool for tool in tools if tool.name in case.served]
         tools += shelf.native([one for one in case.tools if not isinstance(one, str)])
-        thing = agents.find(case.agent, case.column)
+        thing = agents.find(case.agent, case.column, case.tools)
         handed = {"tools": tools, "model": agents.own_model()}
         if not isinstance(thing, CompiledStateGraph) and "messages" not in inspect.signature(thing).parameters:
             thing = thing(**{name: handed[name] for name in inspect.signature(thing).parameters})

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tests.parity import tools as shelf
+from tests.parity.agents import CITY
 
-Turn = str | Mapping[str, Any] | list[tuple[str, Any]]
+Turn = str | dict[str, Any] | list[tuple[str, Any]]
 """What the stand-in says: a text, a message of the protocol, or calls: each a tool's name with its arguments, or with their text."""
 USER = {"role": "user", "content": "How is the weather in Madrid?"}
 
@@ -33,10 +34,10 @@ class Case:
     """
 
     agent: str
-    tools: Sequence[Any] = (shelf.as_langchain,)
+    tools: Sequence[Any] = (shelf.weather,)
     script: Sequence[Turn] = ()
     asked: Mapping[str, Turn] = field(default_factory=dict)
-    turns: Sequence[Sequence[Mapping[str, Any]]] = ((USER,),)
+    turns: Sequence[Sequence[dict[str, Any]]] = ((USER,),)
     reply: Any = None
     options: Mapping[str, Any] = field(default_factory=dict)
     alone: Mapping[str, Any] = field(default_factory=dict)
@@ -47,18 +48,20 @@ class Case:
 
 
 MUSEUM = {"museum": "Prado"}
-CITY = {"city": "Madrid"}
-ASKS = [("as_langchain", CITY)]
+TAKES = (shelf.search, shelf.buy, shelf.tree)
+ASKS = [("weather", CITY)]
 TELLS = (ASKS, "It is 31 degrees.")
+LENIENT = ([("weather", {"city": "Madrid", "days": "3"}), ("weather", {"city": "Rome", "unit": "C"})], "Done.")
+WRONG = ([("weather", {}), ("weather", {"city": "Madrid", "days": "many"}), ("nowhere", CITY)], "Done.")
 SERVED = ("forecast", "station", "bulletin")
 PAGES = ("entry", "numbers", "page")
-REMEMBERS = ([("remember", CITY)], [("injected", {"city": "Rome"}), ("at_runtime", CITY), ("as_langchain", CITY)], "Done.")
+REMEMBERS = ([("remember", CITY)], [("distance", {"city": "Rome"}), ("known", CITY), ("weather", CITY)], "Done.")
 SEARCHES = ([("search", MUSEUM | {"limit": None})], "Done.")
 EVERY = ([(one.__name__, MUSEUM) for one in shelf.RESULTS], "Done.")
 WEATHER = {"city": "Madrid", "degrees": 31}
 FORMED = '{"city": "Madrid", "degrees": 31}'
 CALLED = [("Weather", WEATHER)]
-SELECTED = '{"tools": ["as_langchain"]}'
+SELECTED = '{"tools": ["weather"]}'
 SELECTING = {"select the most relevant tools": SELECTED}
 SUMMING = {"Context Extraction Assistant": "The user asks about Madrid."}
 AGAIN = ((USER,), ({"role": "user", "content": "And tomorrow?"},))
@@ -70,9 +73,9 @@ HISTORY = (
 )
 AS_SENT = {
     "content": "Let me look.",
-    "tool_calls": [("as_langchain", '{"days":3,  "city": "M\\u00e1laga"}'), ("as_langchain", '{"city": "León"}')],
+    "tool_calls": [("weather", '{"days":3,  "city": "M\\u00e1laga"}'), ("weather", '{"city": "León"}')],
 }
-BROKEN = {"content": None, "tool_calls": [("as_langchain", '{"city": "Mad')]}
+BROKEN = {"content": None, "tool_calls": [("weather", '{"city": "Mad')]}
 THOUGHT = {"content": None, "reasoning_content": "I look.", "tool_calls": ASKS}
 
 _OWN: dict[str, Case] = {
@@ -82,7 +85,7 @@ _OWN: dict[str, Case] = {
     "results_pydantic_ai": Case("pydantic_agent", shelf.RESULTS, EVERY, needs="pydantic_ai"),
     "takes": Case(
         "loop",
-        shelf.TAKES,
+        TAKES,
         (
             [
                 ("search", MUSEUM | {"limit": None}),
@@ -93,12 +96,10 @@ _OWN: dict[str, Case] = {
             "Done.",
         ),
     ),
-    "takes_openai_agents": Case("openai_agents", shelf.TAKES, SEARCHES, needs="agents"),
-    "takes_pydantic_ai": Case("pydantic_agent", shelf.TAKES, SEARCHES, needs="pydantic_ai"),
-    "text_long_null": Case("by_value", (shelf.bare, shelf.long, shelf.search)),
-    "errors": Case("catching", (shelf.flaky, shelf.failing, shelf.handled)),
-    "messages": Case("by_call", (shelf.drawn, shelf.as_langchain)),
-    "langchain": Case("loop", (shelf.as_langchain, shelf.direct), (ASKS, "31 degrees.")),
+    "takes_openai_agents": Case("openai_agents", TAKES, SEARCHES, needs="agents"),
+    "takes_pydantic_ai": Case("pydantic_agent", TAKES, SEARCHES, needs="pydantic_ai"),
+    "probe": Case("probe", (shelf.flaky, shelf.failing, shelf.handled, shelf.direct, shelf.drawn)),
+    "langchain": Case("loop", (shelf.weather, shelf.direct), (ASKS, "31 degrees.")),
     "class": Case("loop", (shelf.Shop,), ([("sell", MUSEUM)], [("sell", MUSEUM)], "Two are sold.")),
     "openapi": Case(
         "loop", ("openapi",), ([("forecast", CITY), ("station", {"id": 7, "unit": "C"}), ("bulletin", {})], "Done."), served=SERVED
@@ -107,9 +108,14 @@ _OWN: dict[str, Case] = {
     "mcp_http": Case("loop", ("mcp_http",), ([("entry", CITY | {"days": None}), ("page", {})], "Done."), needs="mcp", served=PAGES),
     "name_mcp": Case("loop", ("mcp",), ([("get-forecast", CITY)], "31 degrees."), needs="mcp", served=["get-forecast"]),
     "name_loop": Case("loop", (shelf.get_forecast,), ([("get-forecast", CITY)], "31 degrees.")),
-    "name_graph": Case("graph_named", (shelf.get_forecast,), ([("get-forecast", CITY)], "31 degrees.")),
-    "artifact_graph": Case("graph_artifact", (shelf.drawn,), ([("drawn", CITY)], "Here it is.")),
-    "failing_graph": Case("graph_failing", (shelf.failing, shelf.handled), ([("failing", CITY), ("handled", CITY)], "No.")),
+    "name_graph": Case("graph", (shelf.get_forecast,), ([("get-forecast", CITY)], "31 degrees.")),
+    "lenient": Case("react", script=LENIENT),
+    "lenient_graph": Case("graph", script=LENIENT),
+    "wrong": Case("react", script=WRONG),
+    "wrong_graph": Case("graph", script=WRONG),
+    "unhandled": Case("unhandled", (shelf.failing,), ([("failing", CITY)], "unasked")),
+    "artifact_graph": Case("graph", (shelf.drawn,), ([("drawn", CITY)], "Here it is.")),
+    "failing_graph": Case("graph", (shelf.failing, shelf.handled), ([("failing", CITY), ("handled", CITY)], "No.")),
     "fault_status": Case("retry_status", script=TELLS, options={"perturb": ("http-500:times=1",)}),
     "fault_timeout": Case("retry_timeout", script=TELLS, options={"perturb": ("timeout:times=1,seconds=0",)}),
     "fault_reset": Case("retry_reset", script=TELLS, options={"perturb": ("connection-reset:times=1",)}),
@@ -117,32 +123,31 @@ _OWN: dict[str, Case] = {
     "before_graph": Case("graph_before", script=TELLS, reply=(), refused="interrupt_"),
     "after_graph": Case("graph_after", script=TELLS, reply=(), refused="interrupt_"),
     "command_graph": Case("graph_command", script=REMEMBERS),
-    "injected_graph": Case("graph_command", (shelf.as_langchain, shelf.injected, shelf.at_runtime), REMEMBERS),
+    "injected_graph": Case("graph_command", (shelf.weather, shelf.distance, shelf.known), REMEMBERS),
     "subgraph": Case("graph_within", script=TELLS),
     "interrupt": Case("graph_asking", script=TELLS, reply="Madrid, please."),
     "context": Case("graph_context", script=TELLS, options={"agent_context": {"user": "Ann"}}, alone={"context": {"user": "Ann"}}),
-    "direct_graph": Case("graph_direct", (shelf.direct,), ([("direct", CITY)], "It said so.")),
+    "direct_graph": Case("graph_agent", (shelf.direct,), ([("direct", CITY)], "It said so.")),
     "structured_graph": Case("graph_structured", script=(ASKS, CALLED, "unasked")),
+    "tool_error": Case("tool_error", (shelf.failing,), ([("failing", CITY)], "There is no station.")),
     "results_react": Case("react", shelf.RESULTS, EVERY),
-    "takes_react": Case("react", shelf.TAKES, SEARCHES),
 }
 _BOTH: dict[str, Case] = {
     "agent": Case("agent", script=TELLS, turns=AGAIN),
     "name_scenario": Case("agent", (shelf.get_forecast,), ([("get-forecast", CITY)], "31 degrees.")),
     "retry": Case("retry", (shelf.flaky,), ([("flaky", CITY)], "31 degrees.")),
-    "tool_error": Case("tool_error", (shelf.failing,), ([("failing", CITY)], "There is no station.")),
-    "selector": Case("selector", (shelf.as_langchain, shelf.search), TELLS, SELECTING),
     "summary": Case("summary", script=TELLS, asked=SUMMING, turns=(HISTORY, AGAIN[1])),
     "gate": Case("gate", script=TELLS, reply={"decisions": [{"type": "approve"}]}),
     "structured_tool": Case("structured_tool", script=(ASKS, CALLED, "unasked")),
     "structured_auto": Case("structured_auto", script=(ASKS, FORMED)),
     "direct": Case("agent", (shelf.direct,), ([("direct", CITY)], "It said so.")),
-    "pause_before": Case("pause_before", script=TELLS, reply=(), refused="interrupt_"),
-    "pause_after": Case("pause_after", script=TELLS, reply=(), refused="interrupt_"),
 }
 _HANDED: dict[str, Case] = {
+    "pause_before": Case("pause_before", script=TELLS, reply=(), refused="interrupt_"),
+    "pause_after": Case("pause_after", script=TELLS, reply=(), refused="interrupt_"),
+    "selector": Case("selector", (shelf.weather, shelf.search), TELLS, SELECTING),
     "results_model": Case("react", shelf.RESULTS, EVERY),
-    "takes_model": Case("react", shelf.TAKES, SEARCHES),
+    "takes_model": Case("react", TAKES, SEARCHES),
     "history": Case("react", script=TELLS, turns=(HISTORY, AGAIN[1])),
     "as_sent": Case("react", script=(AS_SENT, "Done.")),
     "broken_call": Case("react", script=(BROKEN, "Done."), turns=AGAIN),
@@ -152,6 +157,11 @@ _HANDED: dict[str, Case] = {
     "named": Case("named", script=TELLS),
     "single": Case("single", script=TELLS),
     "strict": Case("strict", script=TELLS),
+    "traced": Case("traced", script=TELLS),
+    "tuned": Case("tuned", script=TELLS, refused="cannot pass that on"),
+    "rich": Case("rich", script=("A map.",)),
+    "declined": Case("react", script=({"content": None, "refusal": "I cannot say."},)),
+    "cut_off": Case("react", script=({"content": "It is", "finish": "length"},)),
     "stops": Case("stops", script=("It is 31 degrees.",)),
     "formed": Case("formed", script=(FORMED,)),
     "formed_by_call": Case("formed_by_call", script=(CALLED,)),

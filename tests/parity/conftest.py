@@ -9,24 +9,21 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, suppress
-from http.server import ThreadingHTTPServer
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.models.loopback import Answer, Loopback, QuietHandler, Seen, chat_answer, loopback, running
+from tests.models.loopback import Answer, Loopback, Seen, chat_answer, loopback
 from tests.parity.cases import Case, Turn
 from tests.parity.served import ANSWERS, DOCUMENT, write_program
 
 
-class _Weather(QuietHandler):
-    """The service of `DOCUMENT`."""
-
-    def do_GET(self) -> None:
-        kind, text = ANSWERS[self.path.strip("/").replace("?", "/").split("/")[0]]
-        self.send_whole(text.encode(), headers={"content-type": kind})
+def weather(seen: Seen) -> Answer:
+    """The service of `served.DOCUMENT`."""
+    kind, text = ANSWERS[re.split(r"[/?]", seen.path)[1]]
+    return Answer(text.encode(), headers={"content-type": kind})
 
 
 def policy(case: Case) -> Callable[[Seen], Answer]:
@@ -46,8 +43,8 @@ def policy(case: Case) -> Callable[[Seen], Answer]:
 
 def _said(turn: Turn, place: int, tools: Any) -> Answer:
     """An answer in words, unless it calls a tool that it was offered."""
-    whole = turn if isinstance(turn, Mapping) else {"content": turn} if isinstance(turn, str) else {"content": None, "tool_calls": turn}
-    calls = [
+    whole: Any = {"content": None, "tool_calls": turn} if isinstance(turn, list) else {"content": turn} if isinstance(turn, str) else turn
+    calls: list[dict[str, Any]] = [
         {
             "id": f"call_{place}_{number}",
             "type": "function",
@@ -56,10 +53,10 @@ def _said(turn: Turn, place: int, tools: Any) -> Answer:
         for number, (name, given) in enumerate(whole.get("tool_calls", ()))
     ]
     offered = {tool["function"]["name"] for tool in tools}
-    if not {call["function"]["name"] for call in calls} <= offered:
+    if calls and not {call["function"]["name"] for call in calls} & offered:
         return chat_answer("I have no such tool.")
     made = {**whole, "tool_calls": calls} if calls else whole
-    return chat_answer(finish="tool_calls" if calls else "stop", **made)
+    return chat_answer(**{"finish": "tool_calls" if calls else "stop", **made})
 
 
 def _streamed(whole: Any) -> Answer:
@@ -67,7 +64,10 @@ def _streamed(whole: Any) -> Answer:
     choice = whole["choices"][0]
     message = choice["message"]
     calls = [{"index": place, **call} for place, call in enumerate(message.get("tool_calls", ()))]
-    deltas = [{"role": "assistant", "content": ""}, *({"content": part} for part in re.findall(r"\S+\s*", message["content"] or ""))]
+    deltas: list[dict[str, Any]] = [
+        {"role": "assistant", "content": ""},
+        *({"content": part} for part in re.findall(r"\S+\s*", message["content"] or "")),
+    ]
     deltas += [{"tool_calls": [call]} for call in calls]
     pieces = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
     pieces.append({"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]})
@@ -86,13 +86,12 @@ def model() -> Iterator[Loopback]:
 @pytest.fixture(scope="session")
 def places(model: Loopback, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """Where the servers are."""
-    with ExitStack() as stack:
-        http = stack.enter_context(running(ThreadingHTTPServer(("127.0.0.1", 0), _Weather)))
-        url = f"http://127.0.0.1:{http.server_address[1]}"
-        directory = tmp_path_factory.mktemp("places")
-        document = directory / "weather.json"
-        document.write_text(json.dumps(DOCUMENT | {"servers": [{"url": url}]}), encoding="utf-8")
-        yield {"model": model.url, "openapi": url, "document": str(document), "mcp_program": str(write_program(directory))}
+    directory = tmp_path_factory.mktemp("places")
+    document = directory / "weather.json"
+    with loopback() as http:
+        http.reply = weather
+        document.write_text(json.dumps(DOCUMENT | {"servers": [{"url": http.url}]}), encoding="utf-8")
+        yield {"model": model.url, "openapi": http.url, "document": str(document), "mcp_program": str(write_program(directory))}
 
 
 @pytest.fixture(scope="session")
@@ -102,7 +101,7 @@ def mcp_http(places: dict[str, str]) -> Iterator[str]:
         port = taken.getsockname()[1]
     process = subprocess.Popen([sys.executable, places["mcp_program"], str(port)])
     try:
-        for _ in range(200):
+        while process.poll() is None:
             with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
                 break
             time.sleep(0.05)

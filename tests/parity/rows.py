@@ -10,9 +10,15 @@ OPEN: dict[str, dict[str, str]] = {}
 OPEN_LINES: dict[str, str] = {}
 """Of `RUN_SETS`, what no line below the table says yet."""
 REMAINS: dict[tuple[str, str], str] = {
+    ("openapi", "parameters *"): "an argument that the document does not know is refused; LangChain reads no OpenAPI that could be the measure",
+    ("wrong", "result *"): "what is wrong is said in the words of JSON Schema, not of pydantic",
+    ("probe", "attributes *"): "each handed tool may have an artifact; only its `response_format` says so",
     ("handed_*", "stream"): "a turn is always asked for whole, as it is recorded; a stream gives the finished turn in pieces",
     ("handed_thought", "message assistant"): "what a provider sent with a thought goes back to it; LangChain's client drops it",
     ("handed_broken_call", "message assistant"): "arguments that are no JSON go back quoted in an object: servers load those of earlier calls",
+    ("handed_declined", "answer"): "a refusal is the text that the user is told",
+    ("handed_declined", "state ai"): "the same",
+    ("handed_declined", "last"): "the same",
     ("own_gate", "tool ask_human"): "where there is somebody to ask, an agent that takes its tools is offered to",
     ("handed_gate", "tool ask_human"): "the same",
     ("*_pause_*", "tool ask_human"): "the same",

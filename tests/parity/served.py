@@ -14,39 +14,23 @@ from urllib.parse import quote, urlencode
 
 from langchain_core.tools import BaseTool, StructuredTool
 
+
+def _operation(name: str, about: str, kind: str, *parameters: dict[str, Any]) -> dict[str, Any]:
+    answers = {"200": {"description": "ok", "content": {kind: {"schema": {}}}}}
+    return {"get": {"operationId": name, "summary": about, "parameters": [*parameters], "responses": answers}}
+
+
+_CITY = {"name": "city", "in": "query", "required": True, "description": "Where.", "schema": {"type": "string"}}
+_DAYS = {"name": "days", "in": "query", "schema": {"type": ["integer", "null"], "minimum": 1, "default": 2}}
+_ID = {"name": "id", "in": "path", "required": True, "schema": {"type": "integer"}}
+_UNIT = {"name": "unit", "in": "query", "schema": {"type": "string", "enum": ["C", "F"]}}
 DOCUMENT: dict[str, Any] = {
     "openapi": "3.1.0",
     "info": {"title": "Weather", "version": "1"},
     "paths": {
-        "/forecast": {
-            "get": {
-                "operationId": "forecast",
-                "summary": "Weather in a city.",
-                "parameters": [
-                    {"name": "city", "in": "query", "required": True, "description": "Where.", "schema": {"type": "string"}},
-                    {"name": "days", "in": "query", "schema": {"type": ["integer", "null"], "minimum": 1, "default": 2}},
-                ],
-                "responses": {"200": {"description": "ok", "content": {"application/json": {"schema": {"type": "object"}}}}},
-            }
-        },
-        "/stations/{id}": {
-            "get": {
-                "operationId": "station",
-                "summary": "A station.",
-                "parameters": [
-                    {"name": "id", "in": "path", "required": True, "schema": {"type": "integer"}},
-                    {"name": "unit", "in": "query", "schema": {"type": "string", "enum": ["C", "F"]}},
-                ],
-                "responses": {"200": {"description": "ok", "content": {"application/json": {"schema": {"type": "object"}}}}},
-            }
-        },
-        "/bulletin": {
-            "get": {
-                "operationId": "bulletin",
-                "summary": "The bulletin of the day, as CSV.",
-                "responses": {"200": {"description": "ok", "content": {"text/csv": {"schema": {"type": "string"}}}}},
-            }
-        },
+        "/forecast": _operation("forecast", "Weather in a city.", "application/json", _CITY, _DAYS),
+        "/stations/{id}": _operation("station", "A station.", "application/json", _ID, _UNIT),
+        "/bulletin": _operation("bulletin", "The bulletin of the day.", "text/csv"),
     },
 }
 ANSWERS = {
@@ -71,7 +55,8 @@ async def tools_of(kind: str, places: Mapping[str, str], stack: AsyncExitStack) 
 def _of_operation(path: str, operation: Mapping[str, Any], url: str) -> BaseTool:
     given = operation.get("parameters", [])
     properties = {one["name"]: one["schema"] | ({"description": one["description"]} if "description" in one else {}) for one in given}
-    schema = {"type": "object", "properties": properties, "required": [one["name"] for one in given if one.get("required")]}
+    required = [one["name"] for one in given if one.get("required")]
+    schema = {"type": "object", "properties": properties} | ({"required": required} if required else {})
 
     async def call(**arguments: Any) -> Any:
         in_path = {one["name"]: quote(str(arguments.pop(one["name"]))) for one in given if one["in"] == "path"}
@@ -116,7 +101,10 @@ def get_forecast(city: str) -> str:
 
 @server.tool()
 def entry(city: str, days: int | None = None) -> dict[str, Any]:
-    """The city's entry."""
+    """The city's entry.
+
+    With what is known of it.
+    """
     return {"name": city, "degrees": 31, "days": days, "at": "Málaga"}
 
 @server.tool()

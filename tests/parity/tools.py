@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from datetime import date
 from decimal import Decimal
 from typing import Annotated, Any, Literal
@@ -20,118 +21,37 @@ class Ticket(BaseModel):
     euros: float
 
 
-# What a tool may return, a tool each.
+VALUES: dict[str, Any] = {
+    "text": '"Daily",\n\tbut not on Mondays \\ holidays.',
+    "bare": "shipped",
+    "empty": "",
+    "digits": "007",
+    "number": 15.0,
+    "flag": True,
+    "nothing": None,
+    "numbers": [3, 1, 2],
+    "words": ["west", "east"],
+    "record": {"name": "Prado", "euros": 15, "address": {"street": "Paseo", "city": "Madrid"}, "closed": None},
+    "accents": {"fr": "Musée du Prado", "ja": "プラド美術館", "sign": "€ 🎨"},
+    "long": [{"order": n, "state": "lost" if n == 999 else "shipped"} for n in range(180, 1000)],  # 32,000 characters
+    "ticket": Ticket(museum="Prado", euros=15),
+    "tickets": [Ticket(museum="Prado", euros=15)],
+    "day": date(1819, 11, 19),
+    "exact": Decimal("15.10"),
+    "blocks": [{"type": "text", "text": "Las Meninas"}, {"type": "text", "text": "1656"}],
+}
+"""What a tool may return, by the name of the tool that does."""
 
 
-def text(museum: str) -> str:
-    """Opening hours, as the museum writes them."""
-    return f'{museum}: "daily",\n\tbut not on Mondays \\ holidays.'
+def _returning(name: str, value: Any) -> Callable[..., Any]:
+    def returns(museum: str) -> Any:
+        return value
+
+    returns.__name__, returns.__doc__ = name, f"The {name} of a museum."
+    return returns
 
 
-def bare(museum: str) -> str:
-    """Whether the order is on its way."""
-    return "shipped"
-
-
-def empty(museum: str) -> str:
-    """Remarks on a museum."""
-    return ""
-
-
-def digits(museum: str) -> str:
-    """The museum's number, as a text."""
-    return "007"
-
-
-def number(museum: str) -> float:
-    """Price of a ticket, in euros."""
-    return 15.0
-
-
-def flag(museum: str) -> bool:
-    """Whether a museum is open."""
-    return True
-
-
-def nothing(museum: str) -> None:
-    """Close a museum's file."""
-
-
-def numbers(museum: str) -> list[int]:
-    """The museum's rooms."""
-    return [3, 1, 2]
-
-
-def words(museum: str) -> list[str]:
-    """The museum's wings."""
-    return ["west", "east"]
-
-
-def record(museum: str) -> dict[str, Any]:
-    """The museum's entry."""
-    return {"name": museum, "euros": 15, "address": {"street": "Paseo", "city": "Madrid"}, "closed": None}
-
-
-def accents(museum: str) -> dict[str, str]:
-    """The museum's name in other languages."""
-    return {"fr": "Musée du Prado", "ja": "プラド美術館", "sign": "€ 🎨"}
-
-
-def long(museum: str) -> list[dict[str, Any]]:
-    """All orders of a museum: 32,000 characters of JSON."""
-    return [{"order": n, "state": "lost" if n == 999 else "shipped"} for n in range(999 - 820, 1000)]
-
-
-async def awaited(museum: str) -> dict[str, Any]:
-    """The museum's entry, from afar."""
-    return {"zeal": 1, "art": 2}
-
-
-def ticket(museum: str) -> Ticket:
-    """A ticket, as a pydantic object."""
-    return Ticket(museum=museum, euros=15)
-
-
-def tickets(museum: str) -> list[Ticket]:
-    """Tickets, as pydantic objects."""
-    return [Ticket(museum=museum, euros=15)]
-
-
-def opened(museum: str) -> date:
-    """The day on which a museum opened."""
-    return date(1819, 11, 19)
-
-
-def exact(museum: str) -> Decimal:
-    """Price of a ticket, exactly."""
-    return Decimal("15.10")
-
-
-def blocks(museum: str) -> list[dict[str, str]]:
-    """A picture's caption, as content blocks."""
-    return [{"type": "text", "text": "Las Meninas"}, {"type": "text", "text": "1656"}]
-
-
-RESULTS = [
-    text,
-    bare,
-    empty,
-    digits,
-    number,
-    flag,
-    nothing,
-    numbers,
-    words,
-    record,
-    accents,
-    long,
-    awaited,
-    ticket,
-    tickets,
-    opened,
-    exact,
-    blocks,
-]
+RESULTS = [_returning(name, value) for name, value in VALUES.items()]
 
 
 # What a tool may take.
@@ -157,29 +77,6 @@ def tree(root: Node) -> str:
     return str(len(root.parts))
 
 
-TAKES = [search, buy, tree]
-
-
-@tool("get-forecast")
-def get_forecast(city: str) -> str:
-    """Weather in a city.
-
-    Two lines of it.
-    """
-    return f"31 degrees in {city}"
-
-
-@tool
-async def as_langchain(city: str, days: int = 2) -> dict[str, Any]:
-    """Weather of some days.
-
-    Args:
-        city: Where.
-        days: How many.
-    """
-    return {"then": days, "city": city}
-
-
 class Shop:
     """A class: each episode has its own."""
 
@@ -190,6 +87,23 @@ class Shop:
         """Sell a ticket."""
         self.sold += 1
         return f"ticket {self.sold}"
+
+
+@tool("get-forecast")
+def get_forecast(city: str) -> str:
+    """Weather in a city."""
+    return f"31 degrees in {city}"
+
+
+@tool
+async def weather(city: str, days: int = 2) -> dict[str, Any]:
+    """Weather of some days.
+
+    Args:
+        city: Where.
+        days: How many.
+    """
+    return {"then": days, "city": city}
 
 
 @tool(return_direct=True)
@@ -206,7 +120,8 @@ def drawn(city: str) -> tuple[str, dict[str, Any]]:
 
 # Tools that fail by themselves.
 
-_calls: list[str] = []
+calls: list[str] = []
+"""Calls of `flaky` in this play."""
 
 
 class UnavailableError(Exception):
@@ -215,8 +130,8 @@ class UnavailableError(Exception):
 
 def flaky(city: str) -> str:
     """Weather from a station that answers every second time."""
-    _calls.append(city)
-    if len(_calls) % 2:
+    calls.append(city)
+    if len(calls) % 2:
         raise UnavailableError("the station is down, try again")
     return f"31 degrees in {city}"
 
@@ -245,35 +160,23 @@ def remember(city: str, tool_call_id: Annotated[str, InjectedToolCallId]) -> Com
 
 
 @tool
-def injected(city: str, place: Annotated[str, InjectedState("place")]) -> str:
+def distance(city: str, place: Annotated[str, InjectedState("place")]) -> str:
     """Distance to the place in mind."""
     return f"{place} to {city}"
 
 
 @tool
-def at_runtime(city: str, runtime: ToolRuntime[Any, Any]) -> str:
+def known(city: str, runtime: ToolRuntime[Any, Any]) -> str:
     """Weather, by what the graph knows."""
     return f"{city} {sorted(runtime.state)} {bool(runtime.tool_call_id)}"
 
 
-def reset() -> None:
-    """Let no play see another."""
-    _calls.clear()
-
-
-def native(objects: Any) -> list[BaseTool]:
+def native(objects: Sequence[Any]) -> list[BaseTool]:
     """Tools as an agent of LangChain has them."""
-    found: list[BaseTool] = []
-    for one in objects:
-        if isinstance(one, type):
-            found.append(tool(one().sell))
-        else:
-            found.append(one if isinstance(one, BaseTool) else tool(one))
-    return found
+    bound = [one().sell if isinstance(one, type) else one for one in objects]
+    return [one if isinstance(one, BaseTool) else tool(one) for one in bound]
 
 
 def written(value: Any) -> str:
     """What a loop without a framework tells its model."""
-    if isinstance(value, BaseModel):
-        return value.model_dump_json()
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=lambda one: getattr(one, "__dict__", str(one)))

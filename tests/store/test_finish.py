@@ -11,6 +11,7 @@ import pytest
 
 from talm_sim import RunConfig, run
 from talm_sim.agent.prompts import load_prompts
+from talm_sim.cli.report.blocks import block_of
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.control_names import CONTROLS
 from talm_sim.store.stored_run import StoredRun
@@ -161,7 +162,7 @@ def test_calls_that_a_server_left_in_the_text_are_read_said_and_left_with_native
     assert (episode.answer, [event.name for event in episode.tool_events]) == ("Oslo is 59 degrees north.", ["town_latitude"])
     assert [message["role"] for message in server.seen[3].body["messages"]][-2:] == ["assistant", "tool"]
     read = sum(turn.calls_from_text for turn in episode.model_turns)
-    assert f"{read} of 2 turns: calls read from text; --tool-format native leaves them" in [*stored.job.task.notes(stored.summary(), stored)]
+    assert f"{read} of 2 turns: calls read from text; --tool-format native leaves them" in block_of(stored).notes
     (left,) = play(YES, YES, look, finish=finish, run_id="left")[0].episodes()
     assert not left.tool_events and not any("calls_from_text" in str(turn.model_dump()) for turn in left.model_turns)
     (kept,) = play(YES, YES, other, finish="text", tool_format="auto", run_id="other")[0].episodes()

@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -48,17 +49,18 @@ def tools_by_name(tools: Sequence[BaseTool]) -> dict[str, BaseTool]:
 def calls_before_asking(messages: Any, tools: Sequence[BaseTool]) -> str:
     by_name = tools_by_name(tools)
     found = by_name["convert_to_hijri"].invoke({"date": "1994-03-11"})
-    return str(by_name["ask_human"].invoke({"question": "What is the date of birth?"}) + found)
+    return f"{by_name['ask_human'].invoke({'question': 'What is the date of birth?'})} {found}"
 
 
 def retries_for_ever(messages: Any, tools: Sequence[BaseTool]) -> str:
-    while "error" in (found := json.loads(tools_by_name(tools)["convert_to_hijri"].invoke({"date": "1994-03-11"}))):
-        continue
-    return str(found)
+    while True:
+        with suppress(Exception):
+            return str(tools_by_name(tools)["convert_to_hijri"].invoke({"date": "1994-03-11"}))
 
 
 def hides_the_failure(messages: Any, tools: Sequence[BaseTool]) -> str:
-    tools_by_name(tools)["convert_to_hijri"].invoke({"date": "1994-03-11"})
+    with suppress(Exception):
+        tools_by_name(tools)["convert_to_hijri"].invoke({"date": "1994-03-11"})
     return "She was born in Ramadan 1414, what a lovely month!"
 
 
@@ -129,7 +131,8 @@ def raises_at_the_end(messages: Any, tools: Sequence[BaseTool]) -> str:
     by_name = tools_by_name(tools)
     by_name["ask_human"].invoke({"question": "What is the date of birth?"})
     for _ in range(2):
-        by_name["convert_to_hijri"].invoke({"date": "1994-03-11"})
+        with suppress(Exception):
+            by_name["convert_to_hijri"].invoke({"date": "1994-03-11"})
     raise RuntimeError("no luck")
 
 

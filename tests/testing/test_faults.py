@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,8 @@ def saying(answer: str, *called: str) -> Callable[..., str]:
     def act(messages: Any, tools: Any) -> str:
         by_name = {tool.name: tool for tool in tools}
         for name in called:
-            by_name[name].invoke({} if name == "price_list" else {"museum": "Prado"})
+            with suppress(Exception):
+                by_name[name].invoke({} if name == "price_list" else {"museum": "Prado"})
         return answer
 
     return act
@@ -117,7 +118,7 @@ def test_a_fault_that_lets_calls_through_says_how_to_have_it_strike_tools_that_m
 
     def act(messages: Any, tools: Any) -> str:
         (booked,) = (tool.invoke({"museum": "Prado"}) for tool in tools if tool.name == "ticket_price")
-        return f"It costs {json.loads(booked).get('price', 'I found nothing')}."
+        return f"It costs {booked.get('price', 'I found nothing')}."
 
     book.__name__ = "ticket_price"
     tools = {"tools_from": [book, price_list]}

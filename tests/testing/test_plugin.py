@@ -44,8 +44,11 @@ def price(item: str) -> dict[str, float]:
     return {"price": 4.5}
 """
 JUDGED = """
+from contextlib import suppress
+
 def act(messages, tools):
-    {tool.name: tool for tool in tools}["convert_to_hijri"].invoke({"date": "1994-03-11"})
+    with suppress(Exception):
+        {tool.name: tool for tool in tools}["convert_to_hijri"].invoke({"date": "1994-03-11"})
     return "Try another day."
 
 def test_it_tells(talm):
@@ -62,7 +65,7 @@ def test_it_looks_the_price_up(talm):
     model = "openai-api/stand/small"
     played = talm.run(build, scenarios="scenarios.jsonl", tools=[price], model=model, perturb="http-500:times=1")
     played.recovered_from("http-500")
-    assert played.episodes[0].answer == 'It says {"price":4.5}'
+    assert played.episodes[0].answer == 'It says {"price": 4.5}'
 """
 LEAVES_A_POOL = """
 import time

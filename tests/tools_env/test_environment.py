@@ -16,8 +16,9 @@ from talm_sim.agent.exposure import settle_exposure
 from talm_sim.config import Traffic
 from talm_sim.errors import CassetteMissError, PrerequisiteError, ProviderError, ToolError
 from talm_sim.recordings import HttpRequest, HttpResponse, Player, Tape
+from talm_sim.tools_env.argument_check import validate_arguments
 from talm_sim.tools_env.clock import VirtualClock
-from talm_sim.tools_env.environment import Environment, EpisodeTools, validate_arguments
+from talm_sim.tools_env.environment import Environment, EpisodeTools
 from talm_sim.tools_env.perturbations import PERTURBATIONS
 from talm_sim.tools_env.routes import build_request
 from talm_sim.tools_env.sources.http import HttpSource, HttpTools

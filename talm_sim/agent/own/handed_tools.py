@@ -20,7 +20,7 @@ from talm_sim.agent.own.own_session import CURRENT, AgentSession
 from talm_sim.recordings import Returned
 from talm_sim.tools_env.handed_answers import PlayedCall
 from talm_sim.tools_env.sources.base import CALL_ID, INJECTED
-from talm_sim.tools_env.sources.python import injected_arguments
+from talm_sim.tools_env.sources.injected import injected_arguments
 from talm_sim.tools_env.tool_answers import is_cut
 from talm_sim.types import HumanEvent, ToolSpec
 
@@ -122,7 +122,7 @@ def _session_of(tool: Any) -> AgentSession | None:
     if isinstance(tool, HandedTool):
         return tool._session
     session = CURRENT.get()
-    return session if session is not None and session.has_tool(tool.name) else None
+    return session if session is not None and session.name_of_tool(tool.name) else None
 
 
 def _own_of(tool: Any) -> BaseTool:
@@ -157,7 +157,7 @@ async def _play(tool: Any, session: AgentSession, call: _Call) -> Any:
         given = {name: value for name, value in given.items() if name not in injected}
     token = INJECTED.set({**INJECTED.get(), **apart})
     try:
-        played = await session.play(tool.name, given, call.id)
+        played = await session.play(session.name_of_tool(tool.name) or tool.name, given, call.id)
     finally:
         INJECTED.reset(token)
     return _handed(tool, played, call, as_text=session.rules.text_errors)
@@ -189,5 +189,8 @@ def _handed(tool: Any, played: PlayedCall | HumanEvent, call: _Call, *, as_text:
 
 def _refusal(tool: Any, call: _Call, why: str) -> ValidationError:
     """Return the error by which LangChain refuses arguments: a graph's node tells its model."""
+    required = tool.args_schema.get("required", ()) if isinstance(tool.args_schema, dict) else ()
+    lacking = [name for name in required if isinstance(call.arguments, dict) and name not in call.arguments]
     fault = PydanticCustomError("invalid_arguments", "{why}", {"why": why})
-    return ValidationError.from_exception_data(tool.name, [{"type": fault, "loc": (), "input": call.arguments}])
+    faults: Any = [{"type": "missing", "loc": (name,), "input": call.arguments} for name in lacking]
+    return ValidationError.from_exception_data(tool.name, faults or [{"type": fault, "loc": ("arguments",), "input": call.arguments}])

@@ -27,6 +27,7 @@ from talm_sim.foreign.threads import Work
 from talm_sim.foreign.time import ForeignClock
 from talm_sim.models.parsing import replace_surrogates
 from talm_sim.recordings import current_player, playing
+from talm_sim.scenarios.tool_names import match_name
 from talm_sim.tools_env.asking_tools import AskPerson, asking_person
 from talm_sim.tools_env.handed_answers import PlayedCall
 from talm_sim.tools_env.perturbations import ModelRequestError
@@ -98,9 +99,11 @@ class AgentSession:
         """What holds for every episode of the agent."""
         return self._limits
 
-    def has_tool(self, name: str) -> bool:
-        """Return whether the environment has a tool of this name, visible to the agent or not."""
-        return self.context.tools is not None and self.context.tools.knows(name)
+    def name_of_tool(self, own: str) -> str:
+        """Return the name here of a tool that the agent's graph calls so, visible to the agent or not; empty if there is none."""
+        names = self.context.tools.names if self.context.tools is not None else ()
+        found = match_name(own, names)
+        return found if found in names else ""
 
     def may_call_again(self, name: str) -> bool:
         """Return whether a tool may be called twice; of one that is the agent's own, nobody knows."""

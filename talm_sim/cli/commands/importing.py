@@ -83,9 +83,10 @@ def fail_talms(directory: Path, run_dir: Path, scenarios_to: Path | None, tools_
 def traces(file: Path, scenarios: Path | None, task: str, split: str, run_id: str | None, run_dir: Path) -> None:
     """Import traces of an agent that ran elsewhere as a run.
 
-    FILE contains OTLP/JSON spans (OpenTelemetry's conventions for generative AI, OpenInference, OpenLLMetry), LangChain messages, or chat
-    messages with `role` and `content`. A trace belongs to the scenario that its attribute or metadata talm_sim.scenario.id names, or whose
-    request is its first user message. Other traces are imported without a scenario. Judge the run with `judge`.
+    FILE contains OTLP/JSON spans (OpenTelemetry's conventions for generative AI, OpenInference, OpenLLMetry, AI SDK, ADK), an export of
+    Langfuse, or messages of a framework, a trace or a message per line. A trace belongs to the scenario that its attribute or metadata
+    talm_sim.scenario.id names, or whose request is its first user message. Other traces are imported without a scenario. Judge the run with
+    `judge`.
     """
     from talm_sim.exchange.traces.import_traces import import_traces
 
@@ -100,7 +101,7 @@ def _lines(done: ImportedTraces) -> Iterator[str]:
     found, file = done.matching, done.file
     matched = f"{found.by_id:,} by id, {found.by_request:,} by request, {found.unmatched:,} without a scenario"
     judge = line_to_copy("talm-sim", "judge", str(done.run.path))
-    yield f"{count(len(file.traces), 'trace')} imported: {matched}. Judge: {judge}"
+    yield f"{count(done.run.total, 'trace')} imported: {matched}. Judge: {judge}"
     if found.unknown:
         names = format_names([one[:60] for one in found.unknown], 3)
         yield f"  {count(found.unknown.total(), 'trace')} of unknown scenarios ({names}): give --scenarios FILE, --task or another --split"
@@ -114,10 +115,12 @@ def _lines(done: ImportedTraces) -> Iterator[str]:
         yield f"  {count(done.unanswered, 'tool call')} without a result in the file"
     if file.silent:
         yield f"  {count(len(file.silent), 'trace')} left out: no span contains a message (first: {file.silent[0]})"
+    yield from (f"  left out: {one}" for one in file.too_large[:3])
+    if (more := len(file.too_large) - 3) > 0:
+        yield f"  left out: {count(more, 'more trace')} above a limit"
     if file.unread:
-        kinds = ", ".join(f"{kind[:40]} {number:,}" for kind, number in file.unread.most_common(4))
-        more = len(file.unread) - 4
-        yield f"  {count(file.unread.total(), 'span')} of kinds that are not read ({kinds}{f' and {more:,} more kinds' if more > 0 else ''})"
+        kinds = format_names([f"{kind[:40]} {number:,}" for kind, number in file.unread.most_common()], 4)
+        yield f"  {count(file.unread.total(), 'item')} of kinds that are not read ({kinds})"
 
 
 def _write(path: Path, text: str) -> None:

@@ -18,7 +18,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from talm_sim.cli.parsing.lazy import completer_for
-from talm_sim.config import ENV_PREFIX, RunConfig, Scope, has_flag, scope_of, takes_several
+from talm_sim.config import ENV_PREFIX, WHOLE, RunConfig, Scope, has_flag, scope_of, takes_several
 
 SECTIONS = {
     Scope.GENERATION: "Selection",
@@ -72,7 +72,7 @@ class ConfigOption(click.Option):
     def value_from_envvar(self, ctx: click.Context) -> Any:
         """Split a list at its commas, as `load_config` does."""
         text = self.resolve_envvar_value(ctx)
-        return text.split(",") if text and self.multiple else text
+        return ([text] if self.name in WHOLE else text.split(",")) if text and self.multiple else text
 
     def get_error_hint(self, ctx: click.Context | None) -> str:
         """Name only the option if the value cannot come from the environment."""

@@ -57,6 +57,8 @@ def block_of(stored: StoredRun, *, against: str | None = None, prices: Mapping[s
     title = title_of(stored)
     alerts = [*_lacking_verdicts(stored), *_perturbation_notes(stored), *_person_notes(stored), *_unexecuted_notes(stored), *_remarks(stored)]
     alerts += [f"left out of the requests, as {model} refuses it: {format_names(fields)}" for model, fields in stored.left_out().items()]
+    matched, asked = stored.ignored()
+    alerts += [f"{matched:,} of {count(asked, 'request')} matched by --ignore-in-prompts"] if asked else []
     used = total_usage(stored, prices)
     took = [*filter(None, [used.line()])]
     alerts += filter(None, [used.unknown_line()])
@@ -277,6 +279,8 @@ def _remarks(stored: StoredRun) -> Iterator[str]:
     if cut := found["cut"]:
         read = getattr(stored.job.options, "most_read", RESULT_LIMIT)
         yield f"{count(cut, 'result')} of tools cut to {read:,} characters; --result-limit N reads more"
+    if read := found["calls from text"]:
+        yield f"{read:,} of {found['turns beside']:,} turns: calls read from text; --tool-format native leaves them"
     if streamed := found["streamed"]:
         yield f"{count(streamed, 'turn')} streamed to the agent: a stream gives the finished turn in pieces"
     if past := tools_past(stored):

@@ -1,6 +1,7 @@
 """Read attributes of spans: OTLP's JSON values, under the different names that conventions and frameworks give to one thing.
 
-The names are those of OpenTelemetry's conventions for generative AI since 1.28, of OpenInference, and of OpenLLMetry (`traceloop`).
+The names are those of OpenTelemetry's conventions for generative AI since 1.28, of OpenInference, of OpenLLMetry (`traceloop`), of Vercel's AI
+SDK (`ai.`) and of Google's ADK (`gcp.vertex.agent`).
 """
 
 from __future__ import annotations
@@ -12,22 +13,36 @@ from talm_sim.models.answers import usage_of
 from talm_sim.scenarios.jsonl import parse
 from talm_sim.types import Usage
 
-_AGENT_KINDS: Final = frozenset({"invoke_agent", "invoke_workflow", "agent"})
-_CHAT_KINDS: Final = frozenset({"chat", "generate_content", "text_completion", "completion", "llm"})
-_TOOL_KINDS: Final = frozenset({"execute_tool", "tool"})
-_KINDS: Final = ("gen_ai.operation.name", "openinference.span.kind", "traceloop.span.kind", "langsmith.span.kind", "llm.request.type")
-MODEL: Final = ("gen_ai.request.model", "gen_ai.response.model", "llm.model_name", "llm.request.model")
-TOOL_NAME: Final = ("gen_ai.tool.name", "tool.name", "traceloop.entity.name")
-CALL_ID: Final = ("gen_ai.tool.call.id", "tool_call.id", "tool.call.id", "tool.id")
-ARGUMENTS: Final = ("gen_ai.tool.call.arguments", "tool_call.function.arguments", "input.value", "traceloop.entity.input", "tool.parameters")
-RESULT: Final = ("gen_ai.tool.call.result", "output.value", "traceloop.entity.output")
+_SDK: Final = ("ai.generatetext", "ai.streamtext", "ai.generateobject", "ai.streamobject")
+_LLM: Final = "llm"
+_READ_KINDS: Final = {
+    "agent": ("invoke_agent", "invoke_workflow", "agent", "agent_run", *_SDK),
+    "chat": ("chat", "generate_content", "text_completion", "completion", "call_llm", "generation"),
+    "tool": ("execute_tool", "tool", "ai.toolcall"),
+}
+_KINDS: Final = (
+    *("gen_ai.operation.name", "openinference.span.kind", "traceloop.span.kind", "langsmith.span.kind", "llm.request.type"),
+    *("ai.operationId", "langfuse.observation.type"),
+)
+MODEL: Final = ("gen_ai.request.model", "gen_ai.response.model", "llm.model_name", "llm.request.model", "ai.model.id")
+TOOL_NAME: Final = ("gen_ai.tool.name", "tool.name", "traceloop.entity.name", "ai.toolCall.name")
+CALL_ID: Final = ("gen_ai.tool.call.id", "tool_call.id", "tool.call.id", "tool.id", "ai.toolCall.id")
+ARGUMENTS: Final = (
+    *("gen_ai.tool.call.arguments", "tool_call.function.arguments", "input.value", "traceloop.entity.input", "tool.parameters"),
+    *("ai.toolCall.args", "gcp.vertex.agent.tool_call_args", "langfuse.observation.input"),
+)
+RESULT: Final = (
+    *("gen_ai.tool.call.result", "output.value", "traceloop.entity.output", "ai.toolCall.result"),
+    *("gcp.vertex.agent.tool_response", "langfuse.observation.output"),
+)
 ERROR_TYPE: Final = "error.type"
-_INPUT_TOKENS: Final = ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt", "llm.usage.prompt_tokens")
+_INPUT_TOKENS: Final = (
+    *("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt", "llm.usage.prompt_tokens"),
+    *("ai.usage.inputTokens", "ai.usage.promptTokens"),
+)
 _OUTPUT_TOKENS: Final = (
-    "gen_ai.usage.output_tokens",
-    "gen_ai.usage.completion_tokens",
-    "llm.token_count.completion",
-    "llm.usage.completion_tokens",
+    *("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion", "llm.usage.completion_tokens"),
+    *("ai.usage.outputTokens", "ai.usage.completionTokens"),
 )
 _CACHED_TOKENS: Final = (
     "gen_ai.usage.cache_read.input_tokens",
@@ -87,10 +102,10 @@ def kind_of(name: str, attributes: Mapping[str, Any]) -> str:
     """Return what a span is about: `agent`, `chat` or `tool`; else its kind, or the first word of its name."""
     declared = first(attributes, _KINDS)
     kind = declared.lower() if isinstance(declared, str) else name.partition(" ")[0]
-    for found, kinds in (("agent", _AGENT_KINDS), ("chat", _CHAT_KINDS), ("tool", _TOOL_KINDS)):
-        if kind in kinds:
-            return found
-    return kind or "without a name"
+    plain = kind.lower()
+    if plain == _LLM or (plain.startswith(_SDK) and plain.endswith((".dogenerate", ".dostream"))):
+        return "chat"
+    return next((found for found, kinds in _READ_KINDS.items() if plain in kinds), kind or "without a name")
 
 
 def usage_in(attributes: Mapping[str, Any]) -> Usage | None:

@@ -1,28 +1,57 @@
-"""Read messages as frameworks write them: LangChain's, chat completions, Anthropic's blocks, the parts of OpenTelemetry's conventions."""
+"""Read messages as frameworks write them, whatever they put around them: `_ROLES` names the speakers, `blocks` what they say."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.exchange.traces.blocks import as_text, failure_in, first_of, read_blocks, read_call, result_text, text_of, what_is
 from talm_sim.exchange.traces.trace import SCENARIO, Said, Trace, Written
+from talm_sim.foreign.error_text import escape_control
 from talm_sim.models.answers import usage_of
 from talm_sim.types import Usage
 
 _Role = Literal["system", "user", "assistant", "tool"]
-_ROLES: Final[Mapping[str, _Role]] = {
+_ROLES: Final[Mapping[str, _Role | Literal["source", "nobody"]]] = {
     **dict.fromkeys(("system", "developer", "SystemMessage"), "system"),
-    **dict.fromkeys(("user", "human", "HumanMessage", "HumanMessageChunk"), "user"),
-    **dict.fromkeys(("assistant", "ai", "model", "AIMessage", "AIMessageChunk"), "assistant"),
-    **dict.fromkeys(("tool", "function", "ToolMessage", "ToolMessageChunk", "FunctionMessage"), "tool"),
+    **dict.fromkeys(("user", "human", "HumanMessage", "HumanMessageChunk", "UserMessage", "request"), "user"),
+    **dict.fromkeys(("assistant", "ai", "model", "AIMessage", "AIMessageChunk", "AssistantMessage", "response", "gemini"), "assistant"),
+    **dict.fromkeys(("tool", "function", "ToolMessage", "ToolMessageChunk", "FunctionMessage", "toolResult"), "tool"),
+    **dict.fromkeys(("ToolCallExecutionEvent", "FunctionExecutionResultMessage"), "tool"),
+    # AutoGen's: `source` says who speaks.
+    **dict.fromkeys(("TextMessage", "MultiModalMessage", "StructuredMessage", "StopMessage", "HandoffMessage", "ThoughtEvent"), "source"),
+    **dict.fromkeys(("ToolCallRequestEvent", "ToolCallSummaryMessage", "CodeGenerationEvent"), "source"),
+    **dict.fromkeys(("UserInputRequestedEvent", "ModelClientStreamingChunkEvent", "MemoryQueryEvent", "SelectSpeakerEvent"), "nobody"),
+    **dict.fromkeys(("CodeExecutionEvent", "SelectorEvent", "nobody"), "nobody"),
 }
 """How frameworks name the speakers."""
 _DEEPEST: Final = 8
 """Objects around messages that are looked into."""
-_AROUND: Final = ("messages", "outputs", "output", "values", "generations", "choices", "message", "kwargs", "inputs", "input")
+_AROUND: Final = (
+    "messages",
+    "contents",
+    "events",
+    "items",
+    "outputs",
+    "output",
+    "values",
+    "generations",
+    "choices",
+    "candidates",
+    "message",
+    "kwargs",
+)
 """Keys under which frameworks put messages."""
+_PAIRS: Final = (("inputs", "outputs"), ("input", "output"), ("messages", "choices"), ("contents", "candidates"), ("request", "response"))
+"""Keys of what an agent was told and of what came of it."""
+_SAYS: Final = {"content", "parts", "tool_calls", "function_call", "contents", "toolInvocations", "toolCalls"}
+_LISTED: Final = ("tool_calls", "invalid_tool_calls", "toolInvocations", "toolCalls")
+"""Fields of a message that list its calls."""
+_ASKED = ("input_tokens", "prompt_tokens", "prompt_token_count", "promptTokenCount", "inputTokens")
+_SAID = ("output_tokens", "completion_tokens", "candidates_token_count", "candidatesTokenCount", "outputTokens")
+_THOUGHTS: Final = ("reasoning_content", "thought", "reasoning")
+_ITEM: Final = "item"
 _FORMS: Final = "write LangChain messages (messages_to_dict, dumpd) or objects with `role` and `content`"
 
 
@@ -31,15 +60,48 @@ def read_trace(value: Any, where: str) -> Trace:
     found = find_messages(value)
     if found is None:
         raise PrerequisiteError(f"{where}: holds neither spans (`resourceSpans`) nor messages; {_FORMS}.")
+    return trace_of([(message, f"{where}, message {number}") for number, message in enumerate(found, 1)], where, value)
+
+
+def trace_of(messages: Iterable[tuple[Any, str]], where: str, state: Any = None) -> Trace:
+    """Return the trace of some messages, each with its place.
+
+    Args:
+        messages: The messages.
+        where: The place of all.
+        state: What is around them.
+    """
     said: list[Said] = []
-    model = ""
-    for number, message in enumerate(found, 1):
-        said += read_message(message, f"{where}, message {number}")
+    model = named = error = ""
+    for message, place in messages:
+        for one in read_message(message, place):
+            if said and said[-1].role == one.role == "assistant" and _is_one_turn(said[-1], one):
+                said[-1] = _join(said[-1], one)
+            else:
+                said.append(one)
         model = model or _model_of(message)
-    state = value if isinstance(value, dict) else {}
+        named = named or named_scenario(message)
+        error = text_of(message, ("errorMessage", "error_message"))
+    state = state if isinstance(state, dict) else {}
     interrupts = state.get("__interrupt__")
     asks = tuple(_question(one) for one in interrupts) if isinstance(interrupts, list) else ()
-    return Trace(where, said, named_scenario(state), model, asks=asks)
+    final = next((call for one in reversed(said) for call in one.calls if str(call[1]).startswith("final_result")), None)
+    last = said[-1] if said else None
+    answer = as_text(final[2]) if final and last and last.role == "tool" and last.text == "Final result processed." else None
+    return Trace(where, said, named_scenario(state) or named, model, answer=answer, asks=asks, error=error)
+
+
+def _is_one_turn(before: Said, one: Said) -> bool:
+    """Return whether two messages are parts of one: items of a response, lines of a session with one id, or a thought and what follows."""
+    return _ITEM in (before.part, one.part) or before.part == one.part != "" or bool(before.reasoning and not (before.text or before.calls))
+
+
+def _join(before: Said, one: Said) -> Said:
+    thoughts = "\n\n".join(filter(None, (before.reasoning, one.reasoning)))
+    counted = one.usage if one.usage is not None else before.usage
+    return Said(
+        "assistant", before.text + one.text, thoughts, before.calls + one.calls, one.stop or before.stop, counted, part=one.part or before.part
+    )
 
 
 def named_scenario(value: Any, depth: int = 0) -> str:
@@ -48,7 +110,7 @@ def named_scenario(value: Any, depth: int = 0) -> str:
         return ""
     if isinstance(named := value.get(SCENARIO), str):
         return named
-    inner = (value.get(key) for key in ("metadata", "config", "attributes", "configurable"))
+    inner = (value.get(key) for key in ("metadata", "config", "attributes", "configurable", "state", "custom_metadata"))
     return next((named for one in inner if (named := named_scenario(one, depth + 1))), "")
 
 
@@ -59,154 +121,173 @@ def find_messages(value: Any, depth: int = 0) -> list[Any] | None:
     if isinstance(value, list):
         if value and all(isinstance(one, list) for one in value):
             return find_messages(value[0], depth + 1)
-        inner = [one["message"] if isinstance(one, dict) and isinstance(one.get("message"), dict) else one for one in value]
-        return inner if any(map(is_message, inner)) else None
+        return value if any(map(is_message, value)) else None
     if is_message(value):
         return [value]
-    found = (find_messages(value.get(key), depth + 1) for key in _AROUND)
+    for pair in _PAIRS:
+        asked, said = (find_messages(value.get(key), depth + 1) or [] for key in pair)
+        if asked and said and not any(is_message(one) and _ROLES[str(_fields(one)[1])] == "user" for one in said):
+            return asked + said  # what came of it does not repeat what was told
+    found = (find_messages(value.get(key), depth + 1) for key in (*_AROUND, "response", "inputs", "input", "request"))
     return next((one for one in found if one is not None), None)
 
 
 def is_message(value: Any) -> bool:
-    """Return whether a value has the form of a message, whoever speaks."""
+    """Return whether a value has the form of a message, or of an item of one, whoever speaks."""
     if not isinstance(value, dict):
         return False
     fields, role = _fields(value)
-    return role in _ROLES and bool({"content", "parts", "tool_calls", "function_call", "contents"} & fields.keys())
+    return role in _ROLES and bool(_SAYS & fields.keys())
 
 
 def read_message(value: Any, where: str) -> list[Said]:
-    """Read a message; one with the results of several calls gives several."""
+    """Read a message; one with the results of several calls gives several, and so does one with all that a model did on its server."""
     if not isinstance(value, dict):
         raise PrerequisiteError(f"{where}: is not a JSON object; {_FORMS}.")
     fields, named = _fields(value)
     role = None if named is None else _ROLES.get(named)
     if role is None:
-        said = "has no `role` or `type`" if named is None else f"is of '{named[:40]}', which is no role that is known"
+        said = "has no `role` or `type`" if named is None else f"is of '{escape_control(named[:40])}', which is no role that is known"
         raise PrerequisiteError(f"{where}: {said}; {_FORMS}.")
+    if role == "nobody" or fields.get("partial") is True:
+        return []
+    if role == "source":
+        role = "user" if fields.get("source") == "user" else "assistant"
+        if named == "HandoffMessage" and "user" not in (fields.get("source"), fields.get("target")):
+            return []
     content = fields.get("parts", fields.get("content"))
+    if named == "StructuredMessage" or (role == "tool" and isinstance(content, dict) and what_is(content)[0] is None):
+        content = as_text(content)
     blocks = content if isinstance(content, list) else [] if content is None else [content]
-    results = [one for block in blocks if (one := _result_in(block)) is not None]
-    if results:
-        others = [block for block in blocks if _result_in(block) is None]
-        return results + ([Said(role, _joined(others))] if role == "user" and _joined(others) else [])
-    if role == "tool":
-        text = as_text(content) if not isinstance(content, list) else _joined(blocks) or as_text(content)
-        failed = fields.get("status") == "error" or fields.get("is_error") is True
-        answers, name = (one if isinstance(one := fields.get(key), str) else "" for key in ("tool_call_id", "name"))
-        return [Said("tool", text, answers=answers, name=name, error=failure_in(text) if failed else "")]
-    if role != "assistant":
-        return [Said(role, _joined(blocks))]
-    about = fields.get("response_metadata")
-    about = about if isinstance(about, dict) else {}
-    stop = fields.get("finish_reason") or about.get("finish_reason") or about.get("stop_reason")
-    return [
-        Said(
-            "assistant",
-            _joined(blocks),
-            reasoning=_reasoning(fields, blocks),
-            calls=tuple(_calls(fields, blocks)),
-            stop=stop if isinstance(stop, str) else "",
-            usage=_usage(fields, about),
-        )
-    ]
+    if role == "tool" and not any(isinstance(one, dict) and what_is(one)[0] == "result" for one in blocks):
+        return [_result(fields, content, blocks, where)]
+    if role == "assistant":
+        return _turns(fields, list(_pieces(fields, blocks, named, where)))
+    found = list(read_blocks(blocks, role, where))
+    systems = [Said("system", text) for what, text in found if what == "system"]
+    words = "".join(text for what, text in found if what == "text")
+    others = [Said(cast(_Role, role), words)] if role != "tool" and (words or len(found) == 0 or not (systems or _results(found))) else []
+    return systems + _results(found) + others
 
 
-def as_text(value: Any) -> str:
-    """Return a value as text: a text as it is, nothing as an empty one, another as JSON."""
-    if value is None or isinstance(value, str):
-        return value or ""
-    return json.dumps(value, ensure_ascii=False)
+def _results(found: Iterable[tuple[str, Any]]) -> list[Said]:
+    return [one for what, one in found if what == "result"]
 
 
-def failure_in(text: str) -> str:
-    """Return why a call failed, by what LangGraph's tool node says to the model."""
-    if " is not a valid tool, try one of [" in text:
-        return "unknown_tool"
-    return "invalid_arguments" if text.startswith("Error invoking tool ") else "tool_error"
+def _result(fields: Mapping[str, Any], content: Any, blocks: list[Any], where: str) -> Said:
+    """Return the result that a message of a tool is."""
+    if any(isinstance(one, dict) and isinstance(one.get("type"), str) for one in blocks):
+        list(read_blocks(blocks, "tool", where))  # refuses what it does not know
+    text = result_text(content)
+    failed = fields.get("status") == "error" or fields.get("is_error") is True or fields.get("isError") is True
+    answers, name = text_of(fields, ("tool_call_id", "toolCallId", "call_id")), text_of(fields, ("name", "toolName"))
+    return Said("tool", text, answers=answers, name=name, error=failure_in(text) if failed else "")
+
+
+def _pieces(fields: Mapping[str, Any], blocks: list[Any], named: str | None, where: str) -> Iterable[tuple[str, Any]]:
+    """Yield what an assistant's message says, and the calls that it lists beside its content."""
+    more = fields.get("additional_kwargs")
+    listed = [one for key in _LISTED if isinstance(fields.get(key), list) for one in fields[key] if named != "ToolCallSummaryMessage"]
+    if not listed and isinstance(more, dict) and isinstance(more.get("tool_calls"), list):
+        listed = more["tool_calls"]
+    if not listed and isinstance(fields.get("function_call"), dict):
+        listed = [fields["function_call"]]
+    if named == "ThoughtEvent":
+        yield "thought", as_text(fields.get("content"))
+        return
+    own = next(
+        (one for of in (fields, more) if isinstance(of, dict) and (one := first_of(of, ("reasoning_content", "thought", "reasoning")))), ""
+    )
+    yield from [("thought", own)] if own else []
+    calls = [read_call(one if isinstance(one, dict) else {}) for one in listed]
+    ids = {str(call[0]) for call, _ in calls} | {"None"}
+    for what, said in read_blocks(blocks, "assistant", where):
+        if what == "call" and listed and str(said[0]) in ids:
+            continue  # the content repeats the calls that are listed
+        if what != "thought" or said != own:
+            yield what, said
+    for call, result in calls:
+        yield "call", call
+        yield from [("result", result)] if result else []
+
+
+def _turns(fields: Mapping[str, Any], pieces: Sequence[tuple[str, Any]]) -> list[Said]:
+    """Return the turns in an assistant's message: results of calls on the model's own server begin another one."""
+    about = next((one for key in ("response_metadata", "meta", "_meta") if isinstance(one := fields.get(key), dict)), {})
+    stop = fields.get("finish_reason") or fields.get("stop_reason") or about.get("finish_reason") or about.get("stop_reason")
+    part = _ITEM if fields.get("role") is None and what_is(fields)[0] in {"call", "thought"} else text_of(fields, ("id",))
+    found: list[Said] = []
+    results: list[Said] = []
+    texts: list[str] = []
+    thoughts: list[str] = []
+    calls: list[Written] = []
+
+    kept: dict[str, list[Any]] = {"text": texts, "thought": thoughts, "call": calls, "result": results}
+
+    def end() -> None:
+        usage = Usage() if found else _usage(fields, about)
+        found.append(Said("assistant", "".join(texts), "\n\n".join(filter(None, thoughts)), tuple(calls), "", usage, part=part))
+        found.extend(results)
+        for one in kept.values():
+            one.clear()
+
+    for what, said in pieces:
+        if results and what in {"text", "thought", "step"} and said != "":
+            end()
+        if what in kept:
+            kept[what].append(said)
+    if texts or thoughts or calls or results or not found:
+        end()
+    last = next(one for one in reversed(found) if one.role == "assistant")
+    last.stop = stop if isinstance(stop, str) else ""
+    return found
 
 
 def _fields(value: Mapping[str, Any]) -> tuple[Mapping[str, Any], str | None]:
-    """Return what a message contains, and how it names its speaker."""
-    kind = value.get("type")
-    inner = value.get("data")
-    if isinstance(kind, str) and isinstance(inner, dict) and "content" in inner:  # messages_to_dict
-        return inner, str(inner["role"]) if kind == "chat" and "role" in inner else kind
-    kwargs, names = value.get("kwargs"), value.get("id")
-    if kind == "constructor" and isinstance(kwargs, dict) and isinstance(names, list) and names:  # dumpd
-        return kwargs, str(names[-1])
-    role = value.get("role", kind)
-    return value, role if isinstance(role, str) else None
-
-
-def _joined(blocks: Iterable[Any]) -> str:
-    return "".join(text for block in blocks if (text := _block_text(block)))
-
-
-def _block_text(block: Any) -> str:
-    if isinstance(block, str):
-        return block
-    if not isinstance(block, dict) or block.get("type") not in ("text", "output_text", "input_text", None):
-        return ""
-    return next((text for key in ("text", "content") if isinstance(text := block.get(key), str)), "")
-
-
-def _result_in(block: Any) -> Said | None:
-    if not isinstance(block, dict) or block.get("type") not in ("tool_call_response", "tool_result"):
-        return None
-    found = next((block[key] for key in ("response", "result", "content") if key in block), None)  # the second is a mistake that is made
-    text = _joined(found) or as_text(found) if isinstance(found, list) else as_text(found)
-    answers = block.get("id", block.get("tool_use_id"))
-    failed = block.get("is_error") is True
-    return Said("tool", text, answers=answers if isinstance(answers, str) else "", error=failure_in(text) if failed else "")
-
-
-def _calls(fields: Mapping[str, Any], blocks: Sequence[Any]) -> Iterable[Written]:
-    listed = [one for key in ("tool_calls", "invalid_tool_calls") if isinstance(fields.get(key), list) for one in fields[key]]
-    if not listed and isinstance(fields.get("additional_kwargs"), dict) and isinstance(fields["additional_kwargs"].get("tool_calls"), list):
-        listed = fields["additional_kwargs"]["tool_calls"]
-    if not listed and isinstance(fields.get("function_call"), dict):
-        listed = [fields["function_call"]]
-    if not listed:
-        listed = [block for block in blocks if isinstance(block, dict) and block.get("type") in ("tool_call", "tool_use")]
-    for call in listed:
-        inner = call.get("function") if isinstance(call, dict) else None
-        told = {**call, **inner} if isinstance(inner, dict) else call if isinstance(call, dict) else {}
-        arguments = next((told[key] for key in ("arguments", "args", "input") if key in told), None)
-        yield told.get("id"), told.get("name"), arguments
-
-
-def _reasoning(fields: Mapping[str, Any], blocks: Sequence[Any]) -> str:
-    more = fields.get("additional_kwargs")
-    own = next((one.get("reasoning_content") for one in (fields, more) if isinstance(one, dict) and one.get("reasoning_content")), None)
-    if isinstance(own, str):
-        return own
-    kept = [block for block in blocks if isinstance(block, dict) and block.get("type") in ("reasoning", "thinking")]
-    texts = [text for block in kept for key in ("content", "thinking", "reasoning", "text") if isinstance(text := block.get(key), str)]
-    return "\n\n".join(texts)
+    """Return what a message contains, and how it names its speaker; each case is what one framework puts around it."""
+    fields: Mapping[str, Any] = value
+    role: Any = value.get("role", value.get("type"))
+    match value:
+        case {"type": str(kind), "data": {"content": _} as inner}:  # messages_to_dict
+            fields, role = inner, inner["role"] if kind == "chat" and "role" in inner else kind
+        case {"type": "constructor", "kwargs": {} as inner, "id": [*_, name]}:  # dumpd
+            fields, role = inner, str(name)
+        case {"content": {"parts": [*_]} as inner}:  # an event of ADK
+            fields, role = {**value, **inner}, inner.get("role") or ("user" if value.get("author") == "user" else "model")
+        case {"author": _, "actions": _} | {"author": _, "errorMessage": _} | {"author": _, "error_message": _}:
+            role = "nobody"  # another one, without words
+        case {"_role": role, "_content": content}:  # Haystack before 2.9
+            fields = {"content": content, "meta": value.get("_meta")}
+        case {"role": _}:
+            pass
+        case {"parts": [*_], "kind": str(kind)}:  # Pydantic AI
+            role = kind
+        case {"message": {} as inner} | {"payload": {} as inner} if is_message(inner):  # a line of a session
+            fields, role = _fields(inner)
+        case {"type": str(kind)} if kind not in _ROLES:
+            what = what_is(value)[0]
+            role = kind.partition("[")[0]  # AutoGen's StructuredMessage[...]
+            if what in {"call", "result", "thought"}:  # an item of OpenAI's Responses
+                fields, role = {**value, "content": [value]}, "tool" if what == "result" else "assistant"
+    return fields, role if isinstance(role, str) else None
 
 
 def _usage(fields: Mapping[str, Any], about: Mapping[str, Any]) -> Usage | None:
-    counted = fields.get("usage_metadata")
-    if isinstance(counted, dict):
-        details = counted.get("input_token_details")
-        cached = details.get("cache_read") if isinstance(details, dict) else None
-        return usage_of(counted.get("input_tokens"), counted.get("output_tokens"), cached)
-    counted = about.get("token_usage") or about.get("usage") or fields.get("usage")
-    if not isinstance(counted, dict):
+    places = ((fields, ("usage_metadata", "usageMetadata", "models_usage")), (about, ("token_usage", "usage")), (fields, ("usage",)))
+    counted = next((one for of, names in places if isinstance(one := first_of(of, names), dict) and one), None)
+    if counted is None:
         return None
-    asked, said = (next((counted[key] for key in keys if key in counted), None) for keys in (_ASKED, _SAID))
-    return usage_of(asked, said)
-
-
-_ASKED = ("input_tokens", "prompt_tokens")
-_SAID = ("output_tokens", "completion_tokens")
+    details = counted.get("input_token_details")
+    cached = details.get("cache_read") if isinstance(details, dict) else counted.get("cache_read_tokens")
+    return usage_of(first_of(counted, _ASKED), first_of(counted, _SAID), cached)
 
 
 def _model_of(message: Any) -> str:
-    about = _fields(message)[0].get("response_metadata") if isinstance(message, dict) else None
-    found = next((about[key] for key in ("model_name", "model", "model_id") if key in about), "") if isinstance(about, dict) else ""
-    return found if isinstance(found, str) else ""
+    if not isinstance(message, dict):
+        return ""
+    fields = _fields(message)[0]
+    abouts = [one for key in ("response_metadata", "meta", "_meta") if isinstance(one := fields.get(key), dict)]
+    return next((name for one in (*abouts, fields) if (name := text_of(one, ("model_name", "model", "model_id", "model_version")))), "")
 
 
 def _question(interrupt: Any) -> str:

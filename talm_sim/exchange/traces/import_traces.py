@@ -1,6 +1,6 @@
 """Import the traces of an agent that ran elsewhere as a run: each becomes an episode of the scenario that it belongs to.
 
-A file has them in any form: OTLP/JSON, LangChain messages, or chat messages; as one document or one per line.
+A file has them in any form: spans, or messages of any framework; as one document, one per line, or a session with a message per line.
 """
 
 from __future__ import annotations
@@ -16,14 +16,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from talm_sim.common.credentials import Hider, credentials_in_environment
-from talm_sim.common.plain_files import LARGEST_DATA, read_bytes, read_text
+from talm_sim.common.plain_files import LARGEST_DATA, LARGEST_DOCUMENT, read_bytes
 from talm_sim.config import RunConfig
-from talm_sim.errors import PrerequisiteError, line_to_copy
-from talm_sim.exchange.traces.framework_messages import is_message, read_trace
-from talm_sim.exchange.traces.read_spans import SpanReader
+from talm_sim.errors import PrerequisiteError, format_names, line_to_copy
+from talm_sim.exchange.traces.blocks import text_of
+from talm_sim.exchange.traces.framework_messages import find_messages, is_message, named_scenario, read_trace, trace_of
+from talm_sim.exchange.traces.read_spans import SpanReader, is_observation
 from talm_sim.exchange.traces.trace import Trace
 from talm_sim.exchange.traces.traced_episodes import episode_of, scenario_of
-from talm_sim.scenarios.jsonl import COMMENT, parse
+from talm_sim.scenarios.jsonl import numbered_lines, parse
+from talm_sim.store.files.database import TooLargeError, check_size
 from talm_sim.store.files.manifest import check_name, dataset_digest, describe_run
 from talm_sim.store.files.records import write_episode
 from talm_sim.store.files.sealing import insert_row
@@ -36,7 +38,10 @@ from talm_sim.types import FINISH, Episode, Scenario, Termination, ToolSpec
 _ABOUT: Final = "traces of an agent that ran elsewhere"
 _MODELS: Final = "traces/several"
 """Model of a run whose traces are of several models; each episode names its own."""
-_GIVE = "give OTLP/JSON spans, LangChain messages or chat messages"
+_GIVE = "give OTLP/JSON spans, or messages of a framework"
+_SESSION: Final = ("sessionId", "session_id", "thread_id", "conversation_id", "conversationId")
+_TOO_LONG: Final = f"its texts are longer than {LARGEST_DOCUMENT >> 20} MiB, which is more than a run keeps of an episode"
+_LIMITS: Final = {"nested too deeply", "a number is too long"}
 _OTHER_SIGNALS = {"resourceLogs": "logs", "resourceMetrics": "metrics", "resourceProfiles": "profiles"}
 
 
@@ -117,13 +122,15 @@ def import_traces(
     name = run_id or f"traces-{re.sub(r'[^A-Za-z0-9._-]+', '-', file.stem)}"
     check_name(name, "--run-id")
     read = read_traces(file)
-    matching = _match_traces(read.traces, known_scenarios(found_task, split, scenarios))
-    used, episodes = _episodes(read.traces, matching, task)
-    notes = {"imported": _ABOUT, **_facts(file, read, matching)}
+    known = known_scenarios(found_task, split, scenarios)
+    matching = _match_traces(read.traces, known)
+    used, episodes = _episodes(read, matching, task)
+    matching = matching if len(episodes) == len(matching.scenarios) else _match_traces(read.traces, known)
+    notes = {"imported": _ABOUT, **_facts(file, read, matching, len(episodes))}
     place = run_dir / name
     if not place.exists():
         _write(_config(episodes, task, split, place), place, used, episodes, notes, command)
-    elif not _is_same(StoredRun(place), used, notes):
+    elif ((kept := StoredRun(place).manifest).notes, kept.dataset_digest) != (notes, dataset_digest(used)):
         delete = line_to_copy("talm-sim", "runs", "delete", str(place))
         raise PrerequisiteError(f"{place}: is another run than {file} makes now; choose a --run-id, or delete it with: {delete}")
     ends = Counter(episode.termination for episode in episodes if not episode.termination.completed)
@@ -160,20 +167,31 @@ def _request(scenario: Scenario) -> str:
     return str(next(said, "")).strip()
 
 
-def _episodes(traces: Sequence[Trace], matching: Matching, task: str) -> tuple[list[Scenario], list[Episode]]:
-    """Return the scenarios that the traces belong to, and their episodes in planned order."""
+def _episodes(read: TraceFile, matching: Matching, task: str) -> tuple[list[Scenario], list[Episode]]:
+    """Return the scenarios that the traces belong to, and their episodes in planned order, without those that no run can keep."""
     epochs: Counter[str] = Counter()
     used: dict[str, Scenario] = {}
     taken = {scenario.id for scenario in matching.scenarios if scenario is not None}
     episodes = []
+    traces, read.traces = read.traces, []
     for number, (trace, matched) in enumerate(zip(traces, matching.scenarios, strict=True), 1):
         name = f"trace-{number}"
         while name in taken:
             name += "-unmatched"
         scenario = matched or scenario_of(trace, task, name)
+        episode = episode_of(trace, scenario, epochs[scenario.id] + 1)
+        try:
+            for kept in (episode, scenario):
+                check_size(kept.model_dump_json().encode())
+        except TooLargeError as err:
+            read.too_large.append(f"{trace.where}: {err}")
+            continue
         used.setdefault(scenario.id, scenario)
         epochs[scenario.id] += 1
-        episodes.append(episode_of(trace, scenario, epochs[scenario.id]))
+        episodes.append(episode)
+        read.traces.append(trace)
+    if not episodes:
+        raise _nothing_read(Path(), read)
     # Whoever is asked once could be asked in each episode.
     human = "recorded" if any(episode.human_events for episode in episodes) else "none"
     return list(used.values()), [episode.model_copy(update={"human": human}) for episode in episodes]
@@ -187,15 +205,16 @@ def _unanswered(episode: Episode) -> int:
     return sum(name != FINISH and (number, call_id) not in done for number, call_id, name in made)
 
 
-def _facts(file: Path, read: TraceFile, matching: Matching) -> dict[str, str]:
+def _facts(file: Path, read: TraceFile, matching: Matching, number: int) -> dict[str, str]:
     """Return what a reader of the run should know, as notes."""
     sha256 = hashlib.sha256(read_bytes(file, LARGEST_DATA)).hexdigest()
     notes = {
-        "traces": f"{len(read.traces):,} from {file.name} (sha256 {sha256[:16]})",
+        "traces": f"{number:,} from {file.name} (sha256 {sha256[:16]})",
         "scenarios": f"{matching.by_id:,} by id, {matching.by_request:,} by request, {matching.unmatched:,} without one",
     }
     left = [f"{len(read.silent):,} traces without messages"] if read.silent else []
-    left += [f"{read.unread.total():,} spans of other kinds"] if read.unread else []
+    left += [f"{len(read.too_large):,} traces above a limit"] if read.too_large else []
+    left += [f"{read.unread.total():,} items of other kinds"] if read.unread else []
     return notes | ({"not read": ", ".join(left)} if left else {})
 
 
@@ -207,10 +226,6 @@ def _config(episodes: Sequence[Episode], task: str, split: str, place: Path) -> 
     job = job_of(config)
     job = job.task.for_traces(job)
     return (job.having(human=episodes[0].human) if isinstance(job.options, AgentOptions) else job).config
-
-
-def _is_same(stored: StoredRun, used: Sequence[Scenario], notes: dict[str, str]) -> bool:
-    return stored.manifest.notes == notes and stored.manifest.dataset_digest == dataset_digest(used)
 
 
 def _write(config: RunConfig, place: Path, used: Sequence[Scenario], episodes: Sequence[Episode], notes: dict[str, str], command: str) -> None:
@@ -243,36 +258,76 @@ class TraceFile:
 
     Attributes:
         traces: Its traces, in order.
-        unread: How many spans, or documents of another signal, are not read, by kind.
+        unread: How many spans, lines of a session, or documents of another signal, are not read, by kind.
         silent: Places of traces whose spans contain no messages, so that nothing can be judged.
+        too_large: Places of traces that are above a limit, each with what it says.
     """
 
     traces: list[Trace]
     unread: Counter[str] = field(default_factory=Counter)
     silent: list[str] = field(default_factory=list)
+    too_large: list[str] = field(default_factory=list)
 
 
 def read_traces(file: Path) -> TraceFile:
     """Read a file's traces; credentials are hidden in all that is read."""
     hide = Hider(credentials_in_environment())
-    spans, found, unread = SpanReader(), list[Trace](), Counter[str]()
-    for where, raw in _documents(file):
+    read, spans, sessions = TraceFile([]), SpanReader(), dict[str, list[tuple[Any, str]]]()
+    others: list[tuple[Any, str]] = []
+    for where, raw in _documents(file, read.too_large):
+        if _is_too_large(raw, where):
+            read.too_large.append(f"{where}: {_TOO_LONG}")
+            continue
         value = hide.value(raw)
         if isinstance(value, dict) and ("resourceSpans" in value or "scopeSpans" in value):
             spans.add(value, where)
         elif isinstance(value, dict) and (signals := _OTHER_SIGNALS.keys() & value.keys()):
-            unread.update(_OTHER_SIGNALS[signal] for signal in signals)
+            read.unread.update(_OTHER_SIGNALS[signal] for signal in signals)
+        elif is_message(value) or (isinstance(value, dict) and "role" in value and "messages" not in value):
+            is_said = True not in (value.get("isSidechain"), value.get("isMeta"))  # by this agent, not by one in a tool or by nobody
+            if is_said:
+                sessions.setdefault(text_of(value, _SESSION), []).append((value, where))
+            read.unread += {} if is_said else Counter(["sidechain or meta"])
         else:
-            found += [read_trace(one, place) for one, place in _listed(value, where)]
+            others += [(one, place) for one, place in _listed(value, where) if not (is_observation(one) and spans.add_observations(one, place))]
+    # Lines of a session that are no messages tell of it; anything else is refused.
+    is_left = [bool(sessions) and isinstance(one, dict) and find_messages(one) is None for one, _ in others]
+    found = [read_trace(*other) for other, left in zip(others, is_left, strict=True) if not left]
+    about = next((one for (one, _), left in zip(others, is_left, strict=True) if left and named_scenario(one) and len(sessions) == 1), None)
+    found += [trace_of(messages, messages[0][1], about) for messages in sessions.values()]
     found += list(spans.traces())
-    if not found:
-        if spans.silent:
-            hint = "let the agent's instrumentation capture content (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true)"
-            raise PrerequisiteError(
-                f"{spans.silent[0]}: no span contains a message, as in all {len(spans.silent):,} traces of the file; {hint}."
-            )
-        raise PrerequisiteError(f"{file}: contains no trace; {_GIVE}.")
-    return TraceFile(found, unread + spans.unread, spans.silent)
+    read.silent = spans.silent
+    read.unread += spans.unread + Counter(
+        str(one.get("type") or "without a type") for (one, _), left in zip(others, is_left, strict=True) if left
+    )
+    for trace in found:
+        fits = sum(len(one.text) + len(one.reasoning) for one in trace.said) <= LARGEST_DOCUMENT
+        (read.traces.append(trace) if fits else read.too_large.append(f"{trace.where}: {_TOO_LONG}"))
+    if not read.traces:
+        raise _nothing_read(file, read)
+    return read
+
+
+def _nothing_read(file: Path, read: TraceFile) -> PrerequisiteError:
+    if read.too_large:
+        return PrerequisiteError(f"{read.too_large[0]}.")
+    if read.silent:
+        hint = "let the agent's instrumentation capture content (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true)"
+        return PrerequisiteError(f"{read.silent[0]}: no span contains a message, as in all {len(read.silent):,} traces of the file; {hint}.")
+    kinds = format_names([f"{kind[:40]} ({number:,})" for kind, number in read.unread.most_common()], 6) if read.unread else ""
+    return PrerequisiteError(f"{file}: contains no trace{f', only these kinds: {kinds}' if kinds else ''}; {_GIVE}.")
+
+
+def _is_too_large(value: Any, where: str) -> bool:
+    """Return whether a document's messages alone are more than a run keeps of an episode; it is then not looked at further."""
+    waiting, size = [value], 0
+    while waiting and size <= LARGEST_DOCUMENT:
+        one = waiting.pop()
+        size += len(one) if isinstance(one, str) else 0
+        waiting += one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
+    if size <= LARGEST_DOCUMENT or find_messages(value) is None:
+        return False
+    return sum(len(one.text) for one in read_trace(value, where).said) > LARGEST_DOCUMENT
 
 
 def _listed(value: Any, where: str) -> Iterator[tuple[Any, str]]:
@@ -284,9 +339,12 @@ def _listed(value: Any, where: str) -> Iterator[tuple[Any, str]]:
         yield value, where
 
 
-def _documents(file: Path) -> Iterator[tuple[str, Any]]:
-    """Yield the JSON values of a file, each with its place: one per line if the first line is a value, else the whole file."""
-    lines = _lines(file)
+def _documents(file: Path, too_large: list[str]) -> Iterator[tuple[str, Any]]:
+    """Yield the JSON values of a file, each with its place: one per line if the first line is a value, else the whole file.
+
+    A line that is nested too deeply is noted as too large.
+    """
+    lines = list(numbered_lines(file, _GIVE))
     if not lines:
         raise PrerequisiteError(f"{file}: is empty; {_GIVE}.")
     try:
@@ -294,24 +352,16 @@ def _documents(file: Path) -> Iterator[tuple[str, Any]]:
     except ValueError as err:
         if len(lines) == 1:
             raise PrerequisiteError(f"{lines[0][0]}: not JSON ({err}).") from None
-        yield str(file), _whole(file, "\n".join(line for _, line in lines), [where for where, _ in lines])
-        return
+        if str(err) not in _LIMITS:
+            yield str(file), _whole(file, "\n".join(line for _, line in lines), [where for where, _ in lines])
+            return
     for where, line in lines:
         try:
             yield where, parse(line)
         except ValueError as err:
-            raise PrerequisiteError(f"{where}: not JSON ({err}); write one trace per line.") from None
-
-
-def _lines(file: Path) -> list[tuple[str, str]]:
-    try:
-        text = read_text(file, LARGEST_DATA, "utf-8-sig")
-    except OSError as err:
-        raise PrerequisiteError(f"{file}: cannot be read: {err.strerror}; {_GIVE}.") from None
-    except UnicodeDecodeError as err:
-        raise PrerequisiteError(f"{file}:{err.object.count(10, 0, err.start) + 1}: is not UTF-8 text; save the file as UTF-8.") from None
-    lines = enumerate(text.split("\n"), 1)
-    return [(f"{file}:{number}", line) for number, line in lines if line.strip() and not line.lstrip().startswith(COMMENT)]
+            if str(err) not in _LIMITS:
+                raise PrerequisiteError(f"{where}: not JSON ({err}); write one trace per line.") from None
+            too_large.append(f"{where}: {err}")
 
 
 def _whole(file: Path, text: str, places: list[str]) -> Any:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from talm_sim.errors import PrerequisiteError
@@ -44,6 +45,12 @@ class _Span:
         return messages_in(self.attributes, self.events, self.where, values=values)
 
 
+def is_observation(value: Any) -> bool:
+    """Return whether a value has the form of an observation of Langfuse, or of a trace of it."""
+    forms = ({"id", "observations"}, {"id", "traceId", "type"}, {"id", "input", "output", "metadata", "name"})
+    return isinstance(value, dict) and any(names <= value.keys() for names in forms)
+
+
 class SpanReader:
     """Collects spans from the documents of a file, and returns the traces that they make.
 
@@ -66,12 +73,20 @@ class SpanReader:
             for scope in _objects(resource.get("scopeSpans", resource.get("instrumentationLibrarySpans")), where, "scopeSpans"):
                 self._spans += [_read_span(span, shared, where) for span in _objects(scope.get("spans"), where, "spans")]
 
+    def add_observations(self, value: Mapping[str, Any], where: str) -> bool:
+        """Add an observation of Langfuse, or a trace of it with all of its own; return True."""
+        inner = [one for one in value.get("observations") or () if isinstance(one, dict)]
+        is_trace = "traceId" not in value
+        top = [{"startTime": value.get("timestamp"), **value, "traceId": value.get("id"), "type": "AGENT"}] if is_trace else [value]
+        self._spans += [_read_observation(one, value, where) for one in (*top, *inner)]
+        return True
+
     def traces(self) -> Iterator[Trace]:
         """Yield the traces in the order of their first spans in the file."""
         self.unread = Counter(span.kind for span in self._spans if span.kind not in _READ)
         for unit in _units(self._spans):
             trace = _trace(unit)
-            if any(one.role != "system" for one in trace.said):
+            if any(one.role != "system" and (one.text or one.calls or one.arguments) for one in trace.said):
                 yield trace
             elif any(span.kind in _READ for span in unit.spans):
                 self.silent.append(trace.where)
@@ -107,73 +122,138 @@ def _read_span(span: dict[str, Any], shared: dict[str, Any], where: str) -> _Spa
     return _Span(where, trace, own, parent, name, kind, begin, end, attributes, shared, events, failure)
 
 
+def _read_observation(told: Mapping[str, Any], trace: Mapping[str, Any], where: str) -> _Span:
+    """Return an observation of Langfuse as a span; an exported trace is the outermost one."""
+    own, name, kind = (str(told.get(key) or "") for key in ("id", "name", "type"))
+    counted = next((one for key in ("usageDetails", "usage") if isinstance(one := told.get(key), dict)), {})
+    tokens = {f"gen_ai.usage.{key}_tokens": counted.get(key, counted.get(f"{key}Tokens")) for key in ("input", "output")}
+    about = {"langfuse.observation.type": kind, "gen_ai.request.model": told.get("model", told.get("providedModelName")), **tokens}
+    about |= {f"langfuse.observation.{key}": told.get(key) for key in ("input", "output")}
+    about |= {"gen_ai.tool.name": name if kind == "TOOL" else None, "metadata": told.get("metadata")}
+    failure = str(told.get("statusMessage") or "") if told.get("level") == "ERROR" else None
+    begin, end = (_time(told.get(key), where) for key in ("startTime", "endTime"))
+    parent = told.get("parentObservationId") or (trace.get("id") if told.get("id") != trace.get("id") else "") or ""
+    where = f"{where}, span {escape_control((own or name)[:40])}"
+    number = str(told.get("traceId") or trace.get("id") or "")
+    return _Span(where, number, own, str(parent), name, kind_of(name, about), begin, end or begin, about, {}, (), failure)
+
+
 def _time(value: Any, where: str) -> int:
+    """Return a time in nanoseconds; Langfuse writes it as text."""
     try:
+        if isinstance(value, str) and "T" in value:
+            return int(datetime.fromisoformat(value[:40]).timestamp() * 1e9)
         return int(value or 0) if len(str(value)) < 25 else int("no time")
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise PrerequisiteError(f"{where}: a time is not a number of nanoseconds; this is not OTLP/JSON.") from None
 
 
 @dataclass(slots=True, eq=False)
 class _Unit:
-    """The spans of one trace: those of an outermost agent, or those that no agent contains.
+    """The spans of one trace: those of outermost agents that hand over to one another, or those that no agent contains.
 
     Attributes:
-        agent: The agent's own span; None if there is no agent.
-        above: The spans that contain it.
-        spans: The spans, the agent's own among them.
+        scenario: The scenario that the first agent's span or one above it names; empty if none does.
+        agents: The agents' own spans, in their order.
+        spans: All spans, in their order.
     """
 
-    agent: _Span | None
-    above: list[_Span]
-    spans: list[_Span]
+    scenario: str
+    agents: list[_Span]
+    spans: list[_Span] = field(default_factory=list)
+
+    @property
+    def head(self) -> _Span:
+        return next(iter(self.agents), None) or next((span for span in self.spans if not span.parent), self.spans[0])
+
+    def request(self) -> str:
+        """Return what the user says first; empty if nothing."""
+        chats = (span for span in self.spans if span.kind == "chat")
+        told = (span.messages()[0] for span in (*self.agents, *chats))
+        return next((one.text for messages in told for one in messages if one.role == "user"), "")
+
+    def answer(self) -> str | None:
+        """Return the answer that the last agent's own span has; None if it has none."""
+        own = self.agents[-1].messages(values=False)[1] if self.agents else []
+        last = next((one for one in reversed(own) if one.role == "assistant"), None)
+        return last.text if last is not None and not last.calls else None
 
 
-def _units(spans: Sequence[_Span]) -> Iterator[_Unit]:
+def _units(spans: Sequence[_Span]) -> list[_Unit]:
     known = {(span.trace, span.id): span for span in spans}
-    units: dict[tuple[str, str], _Unit] = {}
+    above: dict[_Span, tuple[_Span | None, str]] = {}
+    traces: dict[str, dict[_Span | None, _Unit]] = {}
     for span in spans:
-        path: list[_Span] = []
+        path: dict[_Span, None] = {}
         place: _Span | None = span
-        while place is not None and place not in path:  # a file may make a circle
-            path.append(place)
+        while place is not None and place not in above and place not in path:  # a file may make a circle
+            path[place] = None
             place = known.get((place.trace, place.parent))
-        top = max((number for number, one in enumerate(path) if one.kind == "agent"), default=-1)
-        agent = path[top] if top >= 0 else None
-        unit = units.setdefault((span.trace, "" if agent is None else agent.id), _Unit(agent, path[top + 1 :] if agent else [], []))
+        agent, named = above.get(place, (None, "")) if place is not None else (None, "")
+        for one in reversed(path):
+            if agent is None:
+                named = _named(one) or named
+                agent = one if one.kind == "agent" else None
+            above[one] = agent, named
+        agent, named = above[span]
+        unit = traces.setdefault(span.trace, {}).setdefault(agent, _Unit(named if agent else "", [agent] if agent else []))
         unit.spans.append(span)
-    with_agents = {trace for trace, agent_id in units if agent_id}
-    for (trace, agent_id), unit in units.items():
-        if agent_id or trace not in with_agents or any(span.kind in _READ for span in unit.spans):
-            yield unit
+    return [unit for units in traces.values() for unit in _joined(list(units.values()))]
+
+
+def _joined(units: list[_Unit]) -> list[_Unit]:
+    """Join agents beside each other: those whose request is an earlier one's, or quotes what that one answered, or that have none."""
+    for unit in units:
+        unit.spans.sort(key=lambda span: span.begin)
+    if len(units) == 1:
+        return units
+    units = [unit for unit in units if unit.agents or any(span.kind in _READ for span in unit.spans)]
+    found: list[tuple[_Unit, set[str], set[str]]] = []
+    for unit in sorted(units, key=lambda one: one.head.begin):
+        chats = [span for span in unit.spans if span.kind == "chat"]
+        said = [one.text for one in (chats or unit.agents)[-1].messages()[1]] if chats or unit.agents else []
+        request = unit.request()
+        if unit.agents and not chats:
+            unit.agents[0].kind = "chat"  # its own span says all
+        for before, requests, answers in found:
+            quotes = bool(unit.agents) and any(one in request for one in answers)
+            if unit.scenario in ("", before.scenario) and (not request or request in requests or quotes):
+                before.agents += unit.agents
+                before.spans += unit.spans
+                break
+        else:
+            found.append((unit, requests := set(), answers := set()))
+        requests.add(request)
+        answers |= {unit.answer() or "", *said} - {""}
+    for unit, _, _ in found:
+        unit.spans.sort(key=lambda span: span.begin)
+    return [unit for unit, _, _ in found]
 
 
 def _trace(unit: _Unit) -> Trace:
-    """Put the spans of one agent together."""
-    agent = unit.agent
-    ordered = sorted(unit.spans, key=lambda span: span.begin)
+    """Put the spans of a unit together."""
+    head, ordered = unit.head, unit.spans
     chats = [span for span in ordered if span.kind == "chat"]
-    head = agent or next((span for span in ordered if not span.parent), ordered[0])
-    told, answered = head.messages()
     said = _conversation(ordered)
+    told, answered = head.messages()
     if not any(one.role == "assistant" and not one.given for one in said):
         said = _whole(told, answered) + [one for one in said if one.role == "tool"]
     elif not any(one.role == "user" for one in said):
         said = [one for one in told if one.role != "assistant"] + said
+    last = unit.agents[-1] if unit.agents else head
     model = next((found for span in (*chats, head) if isinstance(found := first(span.attributes, MODEL), str)), "")
-    last = next((one for one in reversed(head.messages(values=False)[1] if agent else []) if one.role == "assistant"), None)
     counted = [usage for span in chats if (usage := usage_in(span.attributes)) is not None]
     whole = usage_in(head.attributes) or (sum(counted, Usage()) if counted else None)
     return Trace(
         f"{head.where.partition(', span ')[0]}, trace {escape_control(head.trace[:40])}",
         said,
-        next((named for span in (head, *unit.above, *ordered) if (named := _named(span))), ""),
+        unit.scenario or next((named for span in (head, *ordered) if (named := _named(span))), ""),
         model,
-        answer=last.text if last is not None and not last.calls else None,
-        error=head.failure or "failed" if head.failure is not None else "",
+        answer=unit.answer(),
+        error=last.failure or "failed" if last.failure is not None else "",
         usage=whole,
         started_at=head.begin / 1e9,
-        elapsed_s=head.elapsed_s,
+        elapsed_s=max(max(span.end for span in unit.agents or [head]) - head.begin, 0) / 1e9,
     )
 
 
@@ -190,22 +270,40 @@ def _conversation(spans: Sequence[_Span]) -> list[Said]:
     """Return what was said, from the models' turns and the tools' results in the order of their times."""
     said: list[Said] = []
     heard: list[Said] = []
+    bare: list[Said] = []  # results that may stand in the next prompt only
+    names: dict[str, str] = {}
     for span in spans:
-        if span.kind == "tool":
+        if span.kind == "tool" and span.name != "execute_tool (merged)":
             said.append(result_in(span.attributes, span.name, span.failure, span.elapsed_s * 1000))
+            bare += [] if said[-1].text or said[-1].error else said[-1:]
         elif span.kind == "chat":
             told, answered = span.messages()
             new = _new(heard, told)
             if not heard:
                 for one in new:
                     one.given = one.role == "assistant"
-            said += new
-            own = next((one for one in answered if one.role == "assistant"), None)
-            if own is not None:
-                own.usage = usage_in(span.attributes) or own.usage
-                said.append(own)
-            heard = [one for one in (*told, own) if one is not None and one.role != "system"] or heard
+            said += [one for one in new if one.role != "tool" or not _complete(bare, one, names)]
+            # Of several answers to choose from, the first; one with results of its server's tools is several turns.
+            places = [place for place, one in enumerate(answered) if one.role == "assistant"]
+            end = next((place for place, before in zip(places[1:], places, strict=False) if place == before + 1), len(answered))
+            own = answered[places[0] : end] if places else []
+            if own:
+                own[0].usage = usage_in(span.attributes) or own[0].usage
+                said += own
+                names |= {str(call[0]): str(call[1]) for one in own for call in one.calls}
+            heard = [one for one in (*told, *own) if one.role != "system"] or heard
     return said
+
+
+def _complete(bare: list[Said], told: Said, names: Mapping[str, str]) -> bool:
+    """Put a result of a prompt into that of the span that has none; return whether there is one."""
+    name = told.name or names.get(told.answers, "")
+    for one in bare:
+        if one.answers == told.answers if one.answers and told.answers else not (name and one.name) or one.name == name:
+            one.text, one.error, one.answers = told.text, told.error, one.answers or told.answers
+            bare.remove(one)
+            return True
+    return False
 
 
 def _new(heard: Sequence[Said], told: Sequence[Said]) -> list[Said]:
@@ -224,12 +322,11 @@ def _new(heard: Sequence[Said], told: Sequence[Said]) -> list[Said]:
 
 
 def _alike(one: Said, other: Said) -> bool:
-    return (one.role, one.text, one.answers, [call[1] for call in one.calls]) == (
-        other.role,
-        other.text,
-        other.answers,
-        [call[1] for call in other.calls],
-    )
+    return _key(one) == _key(other)
+
+
+def _key(one: Said) -> tuple[str, ...]:
+    return one.role, one.text, one.answers, *(str(call[1]) for call in one.calls)
 
 
 def _whole(told: Sequence[Said], answered: Sequence[Said]) -> list[Said]:

@@ -6,12 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from talm_sim.exchange.traces.attributes import ARGUMENTS, CALL_ID, ERROR_TYPE, RESULT, TOOL_NAME, first, json_in, unflatten
-from talm_sim.exchange.traces.framework_messages import as_text, failure_in, find_messages, is_message, read_message
+from talm_sim.exchange.traces.blocks import as_text, failure_in
+from talm_sim.exchange.traces.framework_messages import find_messages, is_message, read_message
 from talm_sim.exchange.traces.trace import Said
 
 Event = tuple[str, Mapping[str, Any]]
 """An event of a span: its name and attributes."""
-_NESTED: Final = (("gen_ai.input.messages", "gen_ai.output.messages"), ("gen_ai.prompt", "gen_ai.completion"))
+_NESTED: Final = (
+    *(("gen_ai.input.messages", "gen_ai.output.messages"), ("gen_ai.prompt", "gen_ai.completion")),
+    *(("gcp.vertex.agent.llm_request", "gcp.vertex.agent.llm_response"), ("langfuse.observation.input", "langfuse.observation.output")),
+)
 """Names whose values are lists of messages, as JSON or as OTLP's own lists; on a span, or on an event of it."""
 _FLAT: Final = (("llm.input_messages", "llm.output_messages"), ("gen_ai.prompt", "gen_ai.completion"), ("llm.prompts", "llm.completions"))
 """Beginnings of names that spread messages over many attributes."""
@@ -46,9 +50,21 @@ def _pairs(attributes: Mapping[str, Any], events: Sequence[Event], *, values: bo
         asked_flat, said_flat = (unflatten(attributes, name) for name in names)
         yield [_plain(one, "user") for one in asked_flat], [_plain(one, "assistant") for one in said_flat]
     yield _from_events(events)
+    yield _of_ai_sdk(attributes)
     for names in _VALUES if values else ():
         asked, said = (json_in(attributes.get(name)) for name in names)
         yield find_messages(asked) or [], find_messages(said) or []
+
+
+def _of_ai_sdk(attributes: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
+    """Return the messages in a span of Vercel's AI SDK."""
+    told = json_in(attributes.get("ai.prompt.messages", attributes.get("ai.prompt")))
+    prompt = told.get("prompt") if isinstance(told, dict) else None
+    asked = _nested(prompt if told is not None and isinstance(prompt, str | list) else told, "user")
+    text, calls, reasoning = (attributes.get(f"ai.response.{name}") for name in ("text", "toolCalls", "reasoning"))
+    said = {"role": "assistant", "content": attributes.get("ai.response.object") if text is None else text, "tool_calls": json_in(calls)}
+    said |= {"reasoning": reasoning, "finish_reason": attributes.get("ai.response.finishReason")}
+    return asked, [said] if said["content"] is not None or said["tool_calls"] else []
 
 
 def _nested(value: Any, role: str) -> list[Any]:
@@ -65,17 +81,8 @@ def _plain(message: Any, role: str) -> Any:
     """Return a message that was put together from flat names, in the form of chat completions."""
     if not isinstance(message, dict):
         return message
-    inner = message.get("message")
-    told: dict[str, Any] = dict(inner if isinstance(inner, dict) else message)
-    told.setdefault("role", role)
-    contents = told.pop("contents", None)
-    if isinstance(contents, list) and "content" not in told:
-        told["content"] = [one.get("message_content", one) if isinstance(one, dict) else one for one in contents]
-    told["content"] = _blocks(told.get("content"))
-    calls = told.get("tool_calls")
-    if isinstance(calls, list):
-        told["tool_calls"] = [one.get("tool_call", one) if isinstance(one, dict) else one for one in calls]
-    return told
+    told: dict[str, Any] = {"role": role, **(message["message"] if isinstance(message.get("message"), dict) else message)}
+    return told | {"content": _blocks(told.get("content", told.pop("contents", None)))}
 
 
 def _blocks(content: Any) -> Any:

@@ -31,6 +31,7 @@ class Said:
         arguments: Of a result, the arguments of its call, if they are written there.
         error: Of a result, why the call failed; empty if it did not.
         elapsed_ms: Of a result, how long the call took.
+        part: Of an assistant's message, the id of the answer that it is a part of; empty if it is whole.
     """
 
     role: Literal["system", "user", "assistant", "tool"]
@@ -45,6 +46,7 @@ class Said:
     arguments: Any = None
     error: str = ""
     elapsed_ms: float = 0.0
+    part: str = ""
 
 
 @dataclass(slots=True)

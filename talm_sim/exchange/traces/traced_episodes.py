@@ -10,6 +10,7 @@ from talm_sim.exchange.traces.trace import Said, Trace
 from talm_sim.language.asking import asking_sentences
 from talm_sim.models.base import ASK_HUMAN
 from talm_sim.models.parsing import parse_call, parse_calls, split_reasoning
+from talm_sim.scenarios.tool_names import match_name
 from talm_sim.types import (
     FINISH,
     Episode,
@@ -70,7 +71,10 @@ def episode_of(trace: Trace, scenario: Scenario, epoch: int) -> Episode:
     reader = _Reader(scenario)
     for one in _after_what_was_given(trace.said, scenario, reader):
         reader.read(one)
-    turns, events = reader.turns, reader.events
+    known = {*scenario.tools, *(call.name for call in scenario.gold_calls)}
+    turns = reader.turns
+    # The agent that ran elsewhere may have its tools under names that no model takes here.
+    events = [one.model_copy(update={"name": match_name(one.name, known)}) if isinstance(one, ToolEvent) else one for one in reader.events]
     for number, question in enumerate(trace.asks, 1):
         asked = {"question": question, "answer": "", "responder": ELSEWHERE, "declined": "skip"}
         events.append(HumanEvent(turn=max(len(turns) - 1, 0), call_id=f"interrupt-{number}", by="interrupt", **asked))
@@ -145,6 +149,9 @@ class _Reader:
         self._user_turns = scenario.user_turns
         self._heard: list[str] = []
         self._user_turn = 0
+        self._made: dict[str, list[tuple[int, ToolCall | UnparsableCall]]] = {}
+        """The calls of each id, with their turns."""
+        self._done: set[tuple[int, str]] = set()
 
     def hear(self, one: Said) -> None:
         """Take down what the next turn is told."""
@@ -177,7 +184,12 @@ class _Reader:
             usage=Usage(uncounted=1) if one.usage is None else one.usage,
             user_turn=self._user_turn,
         )
+        self._add_turn(turn)
+
+    def _add_turn(self, turn: ModelTurn) -> None:
         self._heard.clear()
+        for call in turn.tool_calls + turn.unparsable_calls:
+            self._made.setdefault(call.id, []).append((len(self.turns), call))
         self.turns.append(turn)
 
     def _read_user(self, one: Said) -> None:
@@ -196,16 +208,17 @@ class _Reader:
 
     def _read_result(self, one: Said) -> bool:
         """Add the result of a call; return whether it is new."""
-        done = {(event.turn, event.call_id) for event in self.events}
-        found = self._call_of(one, done)
-        if found is None and one.answers and any(call_id == one.answers for _, call_id in done):
+        found = self._call_of(one)
+        if found is None and one.answers in self._made:
             return False  # the span of the call said so already
         human = _asks_person(found[1].name if found else one.name, self._scenario)
         if found is None and human and self.turns:
             call_id = one.answers or f"interrupt-{len(self.events) + 1}"
+            self._made.setdefault(call_id, [])
             self._add_question(one, _question_in(one.arguments), len(self.turns) - 1, call_id, "interrupt")
             return True
         turn, call = found or self._make_turn(one)
+        self._done.add((turn, call.id))
         if human:
             arguments = call.arguments if isinstance(call, ToolCall) else call.raw
             self._add_question(one, _question_in(arguments), turn, call.id, "tool")
@@ -217,20 +230,17 @@ class _Reader:
         more = {"answer": one.text, "responder": ELSEWHERE}
         self.events.append(HumanEvent(turn=turn, call_id=call_id, question=question, by=by, **more))
 
-    def _call_of(self, one: Said, done: set[tuple[int, str]]) -> tuple[int, ToolCall | UnparsableCall] | None:
-        """Return the call that a result answers, with its turn: by its id, else by the tool's name, else the only one that is open."""
+    def _call_of(self, one: Said) -> tuple[int, ToolCall | UnparsableCall] | None:
+        """Return the call that a result answers, with its turn: by its id, else by the tool's name, else the first that is open."""
+        if one.answers:
+            fitting = [(turn, call) for turn, call in self._made.get(one.answers, ()) if (turn, call.id) not in self._done]
+            return max(fitting, key=lambda made: made[0], default=None)
         for turn in range(len(self.turns) - 1, -1, -1):
-            made: tuple[ToolCall | UnparsableCall, ...] = self.turns[turn].tool_calls + self.turns[turn].unparsable_calls
-            open_calls = [call for call in made if (turn, call.id) not in done]
-            if one.answers:
-                fitting = [call for call in open_calls if call.id == one.answers]
-            elif one.name:
-                fitting = [call for call in open_calls if call.name == one.name]
-                fitting.sort(key=lambda call: getattr(call, "arguments", None) != one.arguments)
-            else:
-                fitting = open_calls
+            made = self.turns[turn].tool_calls + self.turns[turn].unparsable_calls
+            fitting = [(turn, call) for call in made if (turn, call.id) not in self._done and one.name in ("", call.name)]
             if fitting:
-                return turn, fitting[0]
+                alike = (pair for pair in fitting if getattr(pair[1], "arguments", None) == one.arguments)
+                return next(alike, fitting[0])
         return None
 
     def _make_turn(self, one: Said) -> tuple[int, ToolCall | UnparsableCall]:
@@ -238,8 +248,7 @@ class _Reader:
         number = len(self.turns)
         call = parse_call(one.answers or f"call-{number}-0", one.name or "unknown", one.arguments)
         calls: dict[str, Any] = {"tool_calls": (call,)} if isinstance(call, ToolCall) else {"unparsable_calls": (call,)}
-        self.turns.append(ModelTurn(raw_prompt="\n\n".join(self._heard), stop="tool_calls", user_turn=self._user_turn, **calls))
-        self._heard.clear()
+        self._add_turn(ModelTurn(raw_prompt="\n\n".join(self._heard), stop="tool_calls", user_turn=self._user_turn, **calls))
         return number, call
 
 

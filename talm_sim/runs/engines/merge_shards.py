@@ -190,6 +190,9 @@ def _facts(shards: Sequence[StoredShard]) -> dict[str, Any]:
                 samples[question] = _join_samples(samples.get(question), sample, shard)
     left_out = {model: fields for shard in shards for model, fields in shard.run.left_out().items()}
     found: dict[str, Any] = {stored_documents.LEFT_OUT: left_out} if left_out else {}
+    ignored = [shard.run.ignored() for shard in shards]
+    if any(asked for _, asked in ignored):
+        found[stored_documents.IGNORED] = [sum(one) for one in zip(*ignored, strict=True)]
     found |= {key: True for key, value in flags.items() if value}
     if replaceable:
         found[stored_documents.REPLACEABLE] = replaceable

@@ -15,6 +15,8 @@ from talm_sim.types import Decision, Episode, Event, Measured, ModelTurn, Person
 
 BLIND = "blind"
 """Key of the small fact about a run that says so; see `is_blind`."""
+IGNORED = "ignored"
+"""Fact about a run: how many requests had a part that recordings ignore, and of how many."""
 LEFT_OUT = "left_out"
 """Fact about a run: by model, the fields that its servers refuse."""
 MIXED = "mixed"

@@ -29,7 +29,7 @@ from talm_sim.models.control_names import CONTROLS
 from talm_sim.models.sim import ControlPolicy
 from talm_sim.models.wire_messages import text_of
 from talm_sim.scenarios.invention import invent
-from talm_sim.tasks.acting.recovery_search import Search
+from talm_sim.tasks.acting.recovery_search import Search, error_in
 from talm_sim.types import FINISH, Fact, Facts, Missing, MissingKind, ModelTurn, Scenario, ToolCall, ToolSpec, Turn
 
 
@@ -53,7 +53,7 @@ class AgentPolicy(ControlPolicy):
         await self.wait()
         if settings.choices:
             return _text_turn(self._awareness())
-        results = {message.tool_call_id: text_of(message) for message in messages if isinstance(message, ToolMessage)}
+        results = {message.tool_call_id: _result_in(message) for message in messages if isinstance(message, ToolMessage)}
         offered = {tool.name: tool for tool in tools}
         place = self._place(messages)
         calls = self._next_calls(results, offered, place)
@@ -164,6 +164,12 @@ class AgentPolicy(ControlPolicy):
 
     def _lacks_tool(self) -> bool:
         return not self._gold or any(map(_is_tool, self._missing))
+
+
+def _result_in(message: ToolMessage) -> str:
+    """Return a result; an error that a framework has worded is written as the built-in agent reads it."""
+    text = text_of(message)
+    return text if message.status != "error" or error_in(text) else json.dumps({"error": text})
 
 
 def fact_line(fact: Fact, value: Any) -> str:

@@ -98,7 +98,7 @@ class Recoverer(AgentPolicy):
         errors = [error for text in texts if (error := error_in(text))]
         if not errors:
             return f"{tool} returned nothing that could be confirmed"
-        status = _HTTP.match(errors[0])
+        status = _HTTP.search(errors[0])
         return f"{tool} failed ({status[0] if status else ' '.join(errors[0].partition(': {')[0].split())[:100].rstrip('.')})"
 
 

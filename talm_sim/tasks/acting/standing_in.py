@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from talm_sim.scenarios.stand_ins import ReplaceableTool, find_stand_in, is_structured
-from talm_sim.schemas.inline import inline_references
+from talm_sim.tools_env.sources.tool_schemas import write_out
 from talm_sim.types import Episode, Scenario, ToolEvent, ToolSpec
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def kept_of_replaceable(environment: Environment, perturb: Sequence[str]) -> dic
     tools = [*environment.specs.values()]
     hidden = hidden_tools(tools, perturb)
     return {
-        tool.name: ReplaceableTool(response=inline_references(environment.tools.response_schema(tool.name)), masked=tool.name in hidden)
+        tool.name: ReplaceableTool(response=write_out(environment.tools.response_schema(tool.name)), masked=tool.name in hidden)
         for tool in tools
         if tool.human_replaceable
     }

@@ -145,7 +145,11 @@ class RefusalTask(AskingTask[RefusalOptions]):
         if job.options.reasoning != NONE and has_acting_rows(job.options):
             raise PrerequisiteError("--reasoning: is for single requests; leave out the subsets multi_turn_... with it.")
         tools = tool_traffic(job, recorded) if has_acting_rows(job.options) else None
-        job = super().settle(job, recorded).having(tool_format="native", tools=tools, human=settle_human(job))
+        job = (
+            super()
+            .settle(job, recorded)
+            .having(tool_format="native" if job.config.constrained else job.config.tool_format, tools=tools, human=settle_human(job))
+        )
         own = not job.options.subset and job.options.bfcl is None and job.config.scenarios is None
         tokens = _OWN_TOKENS if job.options.reasoning == NONE else _OWN_TOKENS + _THOUGHT_TOKENS
         return job.having(max_new_tokens=tokens) if own and job.config.max_new_tokens is None else job

@@ -249,10 +249,6 @@ class TalmTask(AgentTask[TalmOptions]):
         if run.job.options.human == "simulated":
             yield from knowledge_notes(run.scenarios())
         yield from persona_note(run.job.options.human, run.job.options.persona)
-        read = sum(int(row.values.get("calls_from_text") or 0) for row in self.rows(run))
-        if read:
-            turns = sum(len(episode.model_turns) for episode in run.episodes() if episode.termination.completed)
-            yield f"{read:,} of {turns:,} turns: calls read from text; --tool-format native leaves them"
         unparsed = sum(summary.facts["unparsed"] for summary in real)
         if unparsed:
             what = f"{unparsed:,} awareness answer{'' if unparsed == 1 else 's'}"

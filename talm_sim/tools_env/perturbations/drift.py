@@ -242,7 +242,7 @@ def lacks_field(schema: JsonObject, field: str) -> str:
     return f"no field '{name}' in its answers" if field and name not in found.names else ""
 
 
-def _find(root: Any, ref: str) -> Any:
+def find_part(root: Any, ref: str) -> Any:
     """Return the part of a schema that a reference into it names; None if there is none."""
     for name in ref.removeprefix("#/").split("/"):
         root = root.get(name.replace("~1", "/").replace("~0", "~")) if isinstance(root, dict) else None
@@ -267,7 +267,7 @@ class _Fields:
         if isinstance(ref := schema.get("$ref"), str):
             read = ref in self._read
             self._read.add(ref)
-            return not read and self.collect(_find(self._root, ref), depth + 1)
+            return not read and self.collect(find_part(self._root, ref), depth + 1)
         choices = [one for word in ("anyOf", "oneOf", "allOf") for one in schema.get(word, ())]
         if choices:
             return any([self.collect(one, depth + 1) for one in choices])

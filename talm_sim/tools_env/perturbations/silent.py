@@ -15,6 +15,7 @@ from talm_sim.common.json_values import leaves
 from talm_sim.errors import ToolError
 from talm_sim.schemas import Schema
 from talm_sim.tools_env.perturbations.base import Call, Outcome, Perturbation
+from talm_sim.tools_env.perturbations.drift import find_part
 from talm_sim.types import JsonObject
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?)?")
@@ -238,7 +239,7 @@ def properties_of(schema: JsonObject) -> Iterator[tuple[str, Mapping[str, Any]]]
         target = part.get("$ref")
         if isinstance(target, str) and target not in done and target.startswith("#/"):
             done.add(target)
-            yield from walk(_follow(schema, target))
+            yield from walk(find_part(schema, target))
         fields = part.get("properties")
         for name, field in fields.items() if isinstance(fields, Mapping) else ():
             if isinstance(field, Mapping):
@@ -251,10 +252,3 @@ def properties_of(schema: JsonObject) -> Iterator[tuple[str, Mapping[str, Any]]]
             yield from walk(part.get(name))
 
     yield from walk(schema)
-
-
-def _follow(schema: Any, target: str) -> Any:
-    found = schema
-    for part in target.removeprefix("#/").split("/"):
-        found = found.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(found, Mapping) else None
-    return found

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import cache
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
@@ -16,6 +18,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.recordings import HttpResponse
 from talm_sim.types import JsonObject, Route, ToolSpec
 
+log = logging.getLogger(__name__)
 MOST_BYTES = 4_000_000
 """Largest size in bytes of a tool's answer, both as sent and as decompressed."""
 
@@ -38,7 +41,15 @@ def tool_name(own: str) -> str:
     >>> tool_name("get-forecast"), tool_name("weather/get forecast")
     ('get-forecast', 'weather_get_forecast')
     """
-    return re.sub(r"[^A-Za-z0-9_-]+", "_", own)[:64]
+    name = re.sub(r"[^A-Za-z0-9_-]+", "_", own)[:64]
+    if name != own:
+        _say_changed(own, name)
+    return name
+
+
+@cache
+def _say_changed(own: str, name: str) -> None:
+    log.warning("tool '%s' is called '%s' here: models take letters, digits, _ and - alone; scenarios may use either name", own, name)
 
 
 def tool_spec(fields: Mapping[str, object]) -> ToolSpec:

@@ -179,8 +179,8 @@ class McpSource:
             raise PrerequisiteError(f"the name '{name}' is used twice.")
         shown, whole = read_schema(tool["inputSchema"])
         parameters = {"type": "object", "properties": {}, **shown}
-        description = next((text for text in (tool.get("description"), tool.get("title")) if text and isinstance(text, str)), "")
-        shown_as = {"name": name, "category": self.name, "description": description.strip(), "parameters": parameters}
+        description = next((text for text in (tool.get("description"), tool.get("title")) if text and isinstance(text, str)), "").strip()
+        shown_as = {"name": name, "category": self.name, "description": description, "parameters": parameters}
         return tool_spec({**shown_as, "whole": whole})
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from talm_sim.common.json_values import leaves, read_json
-from talm_sim.recordings import PLAIN_HEADER, HttpResponse
+from talm_sim.recordings import ARTIFACT_HEADER, PLAIN_HEADER, HttpResponse
 from talm_sim.schemas import Schema
 from talm_sim.tools_env.routes import answer, function_error
 from talm_sim.types import JsonObject
@@ -26,7 +26,10 @@ def read_result(result: Any, schema: JsonObject) -> HttpResponse:
     if schema and (why := Schema(schema).explain(value)):
         return function_error(f"its structured result does not fit its output schema: {why}")
     has_value = not blocks and "structured_content" in result.model_fields_set
-    return answer(value) if has_value else _answer_of("\n".join(blocks))
+    made = answer(value) if has_value else _answer_of("\n".join(blocks))
+    if made.status != 200 or has_value or value is None:
+        return made
+    return replace(made, headers=(*made.headers, (ARTIFACT_HEADER, json.dumps(value))))  # as LangChain's adapter keeps it
 
 
 def leaves_out(result: Any) -> bool:

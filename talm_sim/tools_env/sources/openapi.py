@@ -65,12 +65,12 @@ async def _open_openapi(request: SourceRequest) -> Any:
     credential is read from the environment variable the user names (`auth=VARIABLE`), by default `<NAME>_API_KEY`.
     """
     is_url = request.place.startswith(("http://", "https://"))
-    document = parse_document(await _fetch(request.place) if is_url else await asyncio.to_thread(_read, request.place))
+    document = parse_document(await _fetch(request.place) if is_url else await asyncio.to_thread(_read, Path(request.place)))
     if isinstance(document, list) and all(isinstance(one, Mapping) for one in document):
         return open_spec_list(request.name, document)
     if not isinstance(document, Mapping):
         raise PrerequisiteError("not an OpenAPI 3 document: it is not an object.")
-    load = None if is_url else _files_beside(Path(request.place))
+    load = None if is_url else files_beside(Path(request.place))
     tools = await asyncio.to_thread(tools_from_openapi, document, quote(request.name, safe=""), only=request.options.only, load=load)
     proofs, tools = prove(document, tools, request.options.auth, f"{request.name.upper().replace('-', '_')}_API_KEY")
     address = _server(document, request.place if is_url else "", request.options.server)
@@ -80,16 +80,16 @@ async def _open_openapi(request: SourceRequest) -> Any:
 OPENAPI = SourceKind(_open_openapi, OpenApiOptions)
 
 
-def _read(place: str) -> str:
+def _read(place: Path, most: int = _LARGEST) -> str:
     try:
-        return read_text(Path(place), _LARGEST)
+        return read_text(place, most)
     except OSError as err:
         raise PrerequisiteError(f"cannot be read: {err.strerror}.") from None
     except UnicodeDecodeError:
         raise PrerequisiteError("cannot be read: not UTF-8.") from None
 
 
-def _files_beside(place: Path) -> Callable[[str], Any]:
+def files_beside(place: Path) -> Callable[[str], Any]:
     """Return what reads the files in a document's folder and below it; together they may be as large as one document."""
     folder, left = place.parent.resolve(), [_LARGEST]
 
@@ -97,10 +97,7 @@ def _files_beside(place: Path) -> Callable[[str], Any]:
         file = (folder / name).resolve()
         if not file.is_relative_to(folder):
             raise PrerequisiteError("it leads out of the document's folder.")
-        try:
-            text = read_text(file, left[0])
-        except (OSError, ValueError) as err:
-            raise PrerequisiteError(f"{name} cannot be read: {getattr(err, 'strerror', None) or 'not UTF-8'}.") from None
+        text = _read(file, left[0])
         left[0] -= len(text)
         return parse_document(text)
 

@@ -27,7 +27,6 @@ _LONGEST_REASON = 500
 _LONGEST_STYLE = 100
 _DEEPEST = 50
 """Deepest that schemas of one body may be merged."""
-_SCHEMAS = ("schema", "whole")
 
 
 class _Argument(NamedTuple):
@@ -41,11 +40,13 @@ class _Argument(NamedTuple):
     style: str = ""
 
 
-class _Body(NamedTuple):
-    """The body of an operation: its media type, and the argument that it is, if it is not an object of several."""
+class _Operation(NamedTuple):
+    """An operation, where it is, and the path item around it."""
 
-    kind: str | None = None
-    bare: str = ""
+    method: Method
+    path: str
+    item: Mapping[str, Any]
+    own: Mapping[str, Any]
 
 
 def tools_from_openapi(document: Mapping[str, Any], source: str = "", *, only: str = "", load: Callable[[str], Any] | None = None) -> HttpTools:
@@ -70,22 +71,21 @@ def tools_from_openapi(document: Mapping[str, Any], source: str = "", *, only: s
         raise PrerequisiteError(f"it has {len(operations):,} operations, more than {MOST_TOOLS:,}; choose one tag: ,only=TAG.")
     specs, routes, responses, security = dict[str, ToolSpec](), dict[str, Route](), dict[str, JsonObject](), dict[str, Any]()
     whole = WholeSchemas(reading, check=bool(source))
-    for method, path, item, operation in operations:
-        place = f"{method} {path[:_LONGEST_REASON]}"
+    for operation in operations:
+        place, identity = f"{operation.method} {operation.path[:_LONGEST_REASON]}", str(operation.own.get("operationId") or "")
         try:
-            name = _identifier(str(operation.get("operationId") or "")) or _identifier(f"{method.lower()}{path}")
+            name = tool_name(identity).strip("_") or re.sub(r"\W+", "_", f"{operation.method.lower()}{operation.path}").strip("_")[:64]
             if name in specs:
                 raise PrerequisiteError(f"another operation is also called '{name}'; tool names must be unique.")
-            spec, routes[name], left = _tool(reading, whole, name, method, path, item, operation, source)
-            specs[name], security[name] = spec, operation.get("security", document.get("security"))
-            not_taken += [NotTaken(f"parameter '{parameter}' of {place}", why[:_LONGEST_REASON]) for parameter, why in left.items()]
+            specs[name], routes[name], left = _tool(reading, whole, name, operation, source)
         except PrerequisiteError as err:
             not_taken.append(NotTaken(place, str(err)[:_LONGEST_REASON]))
         except (AttributeError, KeyError, TypeError, ValueError, RecursionError, IndexError):
             not_taken.append(NotTaken(place, "it does not follow the OpenAPI format."))
         else:
-            schema = _response(reading, operation)
-            if schema:
+            not_taken += [NotTaken(f"parameter '{parameter}' of {place}", why[:_LONGEST_REASON]) for parameter, why in left.items()]
+            security[name] = operation.own.get("security", document.get("security"))
+            if schema := _response(reading, operation.own):
                 responses[name] = schema
     if not specs:
         nothing = f"has no operation{f' with the tag {only}' if only else ''}.{did_you_mean(only, _tags(reading)) if only else ''}"
@@ -93,16 +93,16 @@ def tools_from_openapi(document: Mapping[str, Any], source: str = "", *, only: s
     return HttpTools(specs, routes, responses, not_taken, security)
 
 
-def _operations(reading: Reading, only: str, not_taken: list[NotTaken]) -> Iterator[tuple[Method, str, Mapping[str, Any], Mapping[str, Any]]]:
+def _operations(reading: Reading, only: str, not_taken: list[NotTaken]) -> Iterator[_Operation]:
     paths = reading.root.get("paths")
     if not str(reading.root.get("openapi", "")).startswith("3.") or not isinstance(paths, Mapping):
         raise PrerequisiteError("not an OpenAPI 3 document: it needs 'openapi: 3.x' and 'paths'.")
     for path, written in paths.items():
         item = _referred(reading, written, str(path), not_taken) or {}
         for method in METHODS:
-            operation = _referred(reading, item.get(method.lower()), f"{method} {path}", not_taken)
-            if operation is not None and (not only or only in (operation.get("tags") or ())):
-                yield method, str(path), item, operation
+            own = _referred(reading, item.get(method.lower()), f"{method} {path}", not_taken)
+            if own is not None and (not only or only in (own.get("tags") or ())):
+                yield _Operation(method, str(path), item, own)
 
 
 def _referred(reading: Reading, part: Any, place: str, not_taken: list[NotTaken]) -> Mapping[str, Any] | None:
@@ -120,62 +120,47 @@ def _referred(reading: Reading, part: Any, place: str, not_taken: list[NotTaken]
 
 def _tags(reading: Reading) -> list[str]:
     """Return some tags of the document, to be compared with an unknown one."""
-    every = (str(tag) for *_, operation in _operations(reading, "", []) for tag in list(operation.get("tags") or ())[:_MOST_TAGS])
+    every = (str(tag) for one in _operations(reading, "", []) for tag in list(one.own.get("tags") or ())[:_MOST_TAGS])
     return sorted({tag for tag in islice(every, _MOST_TAGS) if len(tag) <= _LONGEST_TAG})
 
 
-def _tool(
-    reading: Reading,
-    whole: WholeSchemas,
-    name: str,
-    method: Method,
-    path: str,
-    item: Mapping[str, Any],
-    operation: Mapping[str, Any],
-    source: str,
-) -> tuple[ToolSpec, Route, dict[str, str]]:
+def _tool(reading: Reading, whole: WholeSchemas, name: str, operation: _Operation, source: str) -> tuple[ToolSpec, Route, dict[str, str]]:
     """Return a tool, the way to it, and the arguments that it is taken without, each with the reason."""
+    path, own = operation.path, operation.own
     if (bare := path.partition("#")[0]) in reading.root["paths"]:
         path = bare  # no client sends what is behind it: some documents tell operations of one path apart so
     check_path(path)
-    _check_server(reading, item, operation)
-    arguments, body, left = read_to_fit(reading, lambda deepest: _arguments(reading, item, operation, deepest))
-    parameters, wholly = ({**_parameters(arguments), "properties": {one.name: getattr(one, key) for one in arguments}} for key in _SCHEMAS)
+    _check_server(reading, operation)
+    arguments, kind, whole_body, left = read_to_fit(reading, lambda deepest: _arguments(reading, operation, deepest))
+    parameters = _parameters(arguments, {one.name: one.schema for one in arguments})
     spec = tool_spec(
         {
             "name": name,
-            "category": _category(path, operation),
-            "description": _description(item, operation),
+            "category": _category(path, own),
+            "description": _description(operation.item, own),
             "parameters": parameters,
-            "whole": whole.of(wholly, parameters),
-            "human_replaceable": operation.get(REPLACEABLE_KEY) is True,
-            "human_replaceable_reason": str(operation.get(REASON_KEY) or ""),
-            "is_record": operation.get(RECORD_KEY) is True,
+            "whole": whole.of(_parameters(arguments, {one.name: one.whole for one in arguments}), parameters),
+            "human_replaceable": own.get(REPLACEABLE_KEY) is True,
+            "human_replaceable_reason": str(own.get(REASON_KEY) or ""),
+            "is_record": own.get(RECORD_KEY) is True,
         }
     )
     at = {place: tuple(one.name for one in arguments if one.place == place) for place in STYLES}
     # Up to the last closing bracket, so that one that stays open is not searched for again and again.
-    if undeclared := set(re.findall(r"\{([^}]*)\}", path[: path.rfind("}") + 1])) - set(at["path"]):
+    if undeclared := set(re.findall(r"\{([^}]*)\}", path[: path.rfind("}") + 1])) - set(at.pop("path")):
         raise PrerequisiteError(f"its path has '{min(undeclared)}', which is not a path parameter.")
-    usual = "application/json" if method in ("POST", "PUT", "PATCH") else None
+    styles = {one.name: one.style for one in arguments if one.style}
+    body = "" if kind == ("application/json" if operation.method in ("POST", "PUT", "PATCH") else None) else kind
+    place = (f"/{source}" if source else "") + path
     return (
         spec,
-        Route(
-            method=method,
-            path=(f"/{source}" if source else "") + path,
-            query=at["query"],
-            header=at["header"],
-            cookie=at["cookie"],
-            styles={one.name: one.style for one in arguments if one.style},
-            body="" if body.kind == usual else body.kind,
-            bare=body.bare,
-        ),
+        Route.model_validate({"method": operation.method, "path": place, **at, "styles": styles, "body": body, "bare": whole_body}),
         left,
     )
 
 
-def _check_server(reading: Reading, item: Mapping[str, Any], operation: Mapping[str, Any]) -> None:
-    own = [str(one.get("url")) for one in operation.get("servers") or item.get("servers") or ()]
+def _check_server(reading: Reading, operation: _Operation) -> None:
+    own = [str(one.get("url")) for one in operation.own.get("servers") or operation.item.get("servers") or ()]
     if own and not {str(one.get("url")) for one in (reading.root.get("servers") or ())[:1]} & set(own):
         raise PrerequisiteError(f"it has a server of its own, {own[0][:200]}; all operations of a document must use the same server.")
 
@@ -183,6 +168,7 @@ def _check_server(reading: Reading, item: Mapping[str, Any], operation: Mapping[
 def _response(reading: Reading, operation: Mapping[str, Any]) -> JsonObject:
     """Return the schema of an operation's successful answer; its references are resolved within the document."""
     try:
+        reading.begin(again=True)
         named = operation.get("responses", {})
         told: Mapping[str, Any] = next((named[code] for code in named if str(code).startswith("2")), {})
         content = reading.resolve(told).get("content", {})
@@ -190,10 +176,6 @@ def _response(reading: Reading, operation: Mapping[str, Any]) -> JsonObject:
     except (AttributeError, KeyError, TypeError, PrerequisiteError):
         return {}
     return schema and {**schema, "components": reading.root.get("components", {})}
-
-
-def _identifier(text: str) -> str:
-    return tool_name(text.strip("/")).strip("_")
 
 
 def _category(path: str, operation: Mapping[str, Any]) -> str:
@@ -209,19 +191,18 @@ def _description(item: Mapping[str, Any], operation: Mapping[str, Any]) -> str:
     return details if not summary or details.startswith(summary) else f"{summary}\n{details}".strip()
 
 
-def _parameters(arguments: Iterable[_Argument]) -> JsonObject:
+def _parameters(arguments: Iterable[_Argument], properties: Mapping[str, Any]) -> JsonObject:
     required = [one.name for one in arguments if one.required]
-    return {"type": "object", "properties": {}, **({"required": required} if required else {}), "additionalProperties": False}
+    return {"type": "object", "properties": properties, **({"required": required} if required else {}), "additionalProperties": False}
 
 
-def _arguments(
-    reading: Reading, item: Mapping[str, Any], operation: Mapping[str, Any], deepest: int
-) -> tuple[Collection[_Argument], _Body, dict[str, str]]:
-    """Return the arguments of one operation: those of the path item, overridden by its own, then those of its body; and what is left out."""
-    declared: dict[tuple[str, str], Mapping[str, Any]] = {}
-    for entry in [*item.get("parameters", ()), *operation.get("parameters", ())]:
-        parameter = reading.resolve(entry)
-        declared[parameter["in"], parameter["name"]] = parameter
+def _arguments(reading: Reading, operation: _Operation, deepest: int) -> tuple[Collection[_Argument], str | None, str, dict[str, str]]:
+    """Return the arguments of one operation: those of the path item, overridden by its own, then those of its body.
+
+    Also the body's media type, the argument that is the whole body if one is, and what is left out.
+    """
+    entries = [reading.resolve(one) for part in (operation.item, operation.own) for one in part.get("parameters", ())]
+    declared = {(parameter["in"], parameter["name"]): parameter for parameter in entries}
     found, left = dict[str, _Argument](), dict[str, str]()
 
     def add(one: _Argument) -> None:
@@ -244,10 +225,10 @@ def _arguments(
             if where == "path" or parameter.get("required"):
                 raise
             left[name] = str(err)
-    body, of_body = _body(reading, operation, deepest, {*found})
+    kind, whole_body, of_body = _body(reading, operation.own, deepest, found)
     for one in of_body:
         add(one)
-    return found.values(), body, left
+    return found.values(), kind, whole_body, left
 
 
 def _argument(reading: Reading, where: str, name: str, parameter: Mapping[str, Any], deepest: int) -> _Argument:
@@ -259,8 +240,8 @@ def _argument(reading: Reading, where: str, name: str, parameter: Mapping[str, A
     if where not in STYLES:
         raise PrerequisiteError(f"parameter '{name}' is in the '{str(where)[:_LONGEST_STYLE]}', where none can be sent.")
     short = shorten(reading, schema or {}, deepest)
-    if parameter.get("description"):
-        short["description"] = parameter["description"]
+    if isinstance(said := parameter.get("description"), str) and said:
+        short["description"] = said
     if "examples" not in short and (examples := _examples(reading, parameter)):
         short["examples"] = examples
     reading.spend(sum(reading.size(short.get(key)) for key in ("description", "examples")))
@@ -273,23 +254,18 @@ def _style(where: str, name: str, parameter: Mapping[str, Any]) -> str:
     style = parameter.get("style", usual)
     if style not in STYLES[where]:
         raise PrerequisiteError(f"parameter '{name}' has the style '{str(style)[:_LONGEST_STYLE]}', which no {where} has.")
-    written = (
-        style
-        + ("*" if parameter.get("explode", style == "form") else "")
-        + ("+" if parameter.get("allowReserved") and where == "query" else "")
-    )
+    written = style + "*" * bool(parameter.get("explode", style == "form")) + "+" * bool(parameter.get("allowReserved") and where == "query")
     return "" if written == usual + ("*" if usual == "form" else "") else written
 
 
-def _body(reading: Reading, operation: Mapping[str, Any], deepest: int, taken: Collection[str]) -> tuple[_Body, list[_Argument]]:
-    """Return the body of an operation and its arguments: the first that is JSON, else a form, else a text."""
+def _body(reading: Reading, operation: Mapping[str, Any], deepest: int, taken: Collection[str]) -> tuple[str | None, str, list[_Argument]]:
+    """Return the media type of the first body that is JSON, else a form, else a text; the argument that it is, if one; and its arguments."""
     body = reading.resolve(operation.get("requestBody", {}))
     content: Mapping[str, Any] = body.get("content", {})
     if not content and not body.get("required"):
-        return _Body(), []
-    kind = next(
-        (kind for fits in (is_json, is_form, lambda kind: _is_text(reading, content[kind], kind)) for kind in content if fits(kind)), None
-    )
+        return None, "", []
+    texts = (kind for kind in content if _is_text(reading, content[kind], kind))
+    kind = (*filter(is_json, content), *filter(is_form, content), *texts, None)[0]
     if kind is None:
         raise PrerequisiteError(f"it takes a body that is not JSON, a form or text ({', '.join(content) or 'no content type given'}).")
     schema = content[kind].get("schema", {})
@@ -298,11 +274,11 @@ def _body(reading: Reading, operation: Mapping[str, Any], deepest: int, taken: C
     raw = dict[str, list[Any]]()
     _collect(reading, schema, raw)
     choices = [name for key in ("anyOf", "oneOf") for option in short.get(key, ()) for name in option.get("properties", ())]
-    if not raw or not {*choices} <= raw.keys() or not (is_json(kind) or is_form(kind)):
+    if "properties" not in short or not {*choices} <= raw.keys() or not (is_json(kind) or is_form(kind)):
         name = next(name for name in ("body", "request_body", "whole_request_body") if name not in taken)
-        return _Body(written, name), [_Argument(name, short, required, "body", schema)]
+        return written, name, [_Argument(name, short, required, "body", schema)]
     forms = content[kind].get("encoding", {}) if is_form(kind) else {}
-    return _Body(written), [
+    arguments = [
         _Argument(
             name,
             part,
@@ -313,6 +289,7 @@ def _body(reading: Reading, operation: Mapping[str, Any], deepest: int, taken: C
         )
         for name, part in short.get("properties", {}).items()
     ]
+    return written, "", arguments
 
 
 def _is_text(reading: Reading, media: Mapping[str, Any], kind: str) -> bool:

@@ -19,13 +19,9 @@ _BEARER = {"type": "http", "scheme": "bearer"}
 
 
 def prove(document: Mapping[str, Any], tools: HttpTools, auth: str, usual: str) -> tuple[dict[str, Proof], HttpTools]:
-    """Return the proof of each tool, and the tools that can be called with those at hand.
+    """Return the proof of each tool of a document, and the tools that can be called with those at hand.
 
-    Args:
-        document: The document.
-        tools: Its tools.
-        auth: The environment variables that the user names, as A+B; each is of one scheme, in the order in which `security` names them.
-        usual: The variable if none is named.
+    `auth` names environment variables, as A+B, each of one scheme in the order in which `security` needs them; `usual` is the one without it.
     """
     variables = (auth or usual).split("+")
     held = [(name, secret) for name in variables if (secret := os.environ.get(name, "").strip())]

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from dataclasses import replace
 from functools import wraps
 from itertools import islice
-from typing import TYPE_CHECKING, Any, get_origin
+from typing import TYPE_CHECKING, Any
 
 from pydantic_core import to_json
 
@@ -25,6 +25,7 @@ from talm_sim.recordings import ARTIFACT_HEADER, TEXT_HEADER, WORDED_HEADER, Htt
 from talm_sim.tools_env.routes import answer, function_error, posted
 from talm_sim.tools_env.sources.base import CALL_ID, INJECTED, EpisodeCalls, NotTaken, SourceRequest, tool_name, tool_spec
 from talm_sim.tools_env.sources.factories import EndedError, Made, check_maker, make_tools, makes_tools, name_of, run_apart
+from talm_sim.tools_env.sources.injected import injected_arguments, value_without_graph
 from talm_sim.tools_env.sources.tool_schemas import read_schema
 from talm_sim.types import JsonObject, ToolSpec
 
@@ -37,6 +38,8 @@ _MOST_ITEMS = 10_000
 """Items that are read of a generator, which may have no end."""
 _RESERVED = frozenset({"args", "callbacks", "config", "kwargs", "run_manager", "self"})
 """Parameters that never reach a function under these names: LangChain strips them, fills them in, or renames them."""
+_UNSEEN: Any = {"callbacks": []}
+"""Tracers see the tool that the agent is handed, and not this one once more."""
 _GIVEN_NAME = "tools"
 """Name of the source of tools that were passed as objects."""
 
@@ -172,7 +175,7 @@ class _Toolset:
 async def _answer_call(tool: BaseTool, arguments: Mapping[str, object], timeout: float, injected: frozenset[str]) -> HttpResponse:
     """Return what a tool answers, in time; an error is its failure."""
     given, call_id = INJECTED.get(), INJECTED.get().get(CALL_ID, "call")
-    apart = {name: given[name] if name in given else _without_graph(tool, name, call_id) for name in sorted(injected)}
+    apart = {name: given[name] if name in given else value_without_graph(tool, name, call_id) for name in sorted(injected)}
     agents = working_for.get()
     work = agents or Work()
     try:
@@ -203,7 +206,7 @@ def hand_over(objects: Sequence[Any]) -> str:
     for one in source.not_taken:
         raise PrerequisiteError(f"tools: {one.tool}: {one.reason}")
     made = [f"{one.__module__}:{getattr(one, '__qualname__', name_of(one))}" for one in objects if makes_tools(one)]
-    key = digest(canonical_json([*(spec.model_dump(mode="json") for spec in source.specs.values()), *made]))
+    key = digest(canonical_json([*(spec.model_dump(mode="json", exclude={"whole"}) for spec in source.specs.values()), *made]))
     _given[key] = tuple(objects)
     return f"{_GIVEN_NAME}=given:{key}"
 
@@ -245,12 +248,12 @@ async def _invoke(tool: BaseTool, arguments: JsonObject) -> Any:
 
     coroutine = getattr(tool, "coroutine", None)
     if isinstance(tool, StructuredTool) and coroutine is not None:
-        return await tool.model_copy(update={"coroutine": _contain_exit(coroutine)}).ainvoke(arguments)
+        return await tool.model_copy(update={"coroutine": _contain_exit(coroutine)}).ainvoke(arguments, _UNSEEN)
     if coroutine is not None or (type(tool)._arun is not BaseTool._arun and not hasattr(tool, "coroutine")):
-        return await tool.ainvoke(arguments)
+        return await tool.ainvoke(arguments, _UNSEEN)
 
     def work() -> Any:
-        found = tool.invoke(arguments)
+        found = tool.invoke(arguments, _UNSEEN)
         return _check_length(list(islice(found, _MOST_ITEMS + 1))) if isinstance(found, Iterator) else found
 
     return await run_apart(work)
@@ -351,39 +354,8 @@ def _spec(tool: BaseTool, category: str, replaceable: bool) -> ToolSpec:
     parameters = {"type": "object", "properties": {}, **parameters, "additionalProperties": False}
     replaceable = replaceable or bool((tool.metadata or {}).get("human_replaceable"))
     shown_as = {"name": tool_name(tool.name), "category": category, "description": tool.description, "parameters": parameters}
-    more = {"human_replaceable": replaceable, "return_direct": tool.return_direct}
+    more = {"human_replaceable": replaceable, "return_direct": tool.return_direct, "coerces": isinstance(tool.args_schema, type)}
     return tool_spec({**shown_as, "whole": whole, **more})
-
-
-def injected_arguments(tool: BaseTool) -> frozenset[str]:
-    """Return the names of the arguments that not the model but the graph gives: its state, its store, the call's id, its runtime."""
-    whole, shown = map(_fields, (tool.get_input_schema(), tool.tool_call_schema))
-    return frozenset((whole - shown) | tool._injected_args_keys)
-
-
-def _fields(schema: Any) -> set[str]:
-    """Return the names of the arguments of a schema, which may be a model of either pydantic."""
-    if not isinstance(schema, type):
-        return set(schema.get("properties", ()))
-    return set(schema.model_fields if hasattr(schema, "model_fields") else schema.__fields__)  # type: ignore[attr-defined]
-
-
-def _without_graph(tool: BaseTool, name: str, call_id: str) -> Any:
-    """Return an argument that a graph injects where no graph calls: a runtime without state, the id of the call.
-
-    Raises:
-        PrerequisiteError: It is the graph's state or store, which nothing else has.
-    """
-    from langchain_core.tools import InjectedToolCallId
-    from langgraph.prebuilt import ToolRuntime
-
-    field = getattr(tool.get_input_schema(), "model_fields", {}).get(name)
-    kinds = [get_origin(one) or (one if isinstance(one, type) else type(one)) for one in (field.annotation, *field.metadata)] if field else []
-    if ToolRuntime in kinds:
-        return ToolRuntime(state={}, context=None, config={}, stream_writer=lambda _: None, tool_call_id=call_id, store=None)
-    if InjectedToolCallId in kinds:
-        return call_id
-    raise PrerequisiteError(f"tool '{tool.name}' needs '{name}' from the graph that calls it; name that compiled graph: --agent MODULE:GRAPH.")
 
 
 def _declared_read_only(one: Any, tool: BaseTool) -> bool:

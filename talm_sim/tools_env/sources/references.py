@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from talm_sim.errors import PrerequisiteError
 
-_MOST_PARTS = 30_000
+_MOST_PARTS = 100_000
 """Most parts that all operations may take as they come; GitHub's document has 25,300. Further ones have `_FEW_PARTS` each."""
 _MOST_PARTS_EACH, _FEW_PARTS = 10_000, 1_000
 """Most parts of one operation, with references written out: a short document can have endlessly many."""
@@ -40,7 +40,6 @@ class Reading:
         self._files: dict[str, Any] = {"": root}
         self._left = _MOST_PARTS
         self._left_of_one = _MOST_PARTS_EACH
-        self._first = True
         self._sizes: dict[int, tuple[int, Any]] = {}
 
     def with_parts(self, most: int) -> Reading:
@@ -51,8 +50,7 @@ class Reading:
 
     def begin(self, *, again: bool = False) -> None:
         """Start another operation, or the same again, less of it."""
-        self._first = self._first if again else self._left > 0
-        self._left_of_one = _MOST_PARTS_EACH if self._first and not again else _FEW_PARTS
+        self._left_of_one = _FEW_PARTS if again or self._left < 0 else _MOST_PARTS_EACH
         self.spend(1)
 
     def spend(self, parts: int) -> None:
@@ -60,8 +58,7 @@ class Reading:
         self._left_of_one -= parts
         self._left -= parts
         if self._left_of_one < 0:
-            few = f"{_FEW_PARTS:,} parts, after those of other operations; choose one tag: ,only=TAG."
-            raise TooManyPartsError(f"its schemas contain more than {f'{_MOST_PARTS_EACH:,} parts.' if self._first else few}")
+            raise TooManyPartsError(f"its schemas contain more than {_FEW_PARTS:,} parts in few levels; choose one tag: ,only=TAG.")
 
     def size(self, value: Any) -> int:
         """Return the parts of a value that is copied unchanged; one that many operations refer to is counted once, and added each time."""
@@ -92,15 +89,15 @@ class Reading:
         self.spend(1)
         place, _, part = pointer.partition("#")
         target = self._file(posixpath.normpath(place) if place else "", pointer)
-        names = unquote(part).split("/")
+        names = [name.replace("~1", "/").replace("~0", "~") for name in unquote(part).split("/")]
         for name in names[1:]:
-            while isinstance(target, Mapping) and "$ref" in target and depth < _DEEPEST:
+            while isinstance(target, Mapping) and name not in target and "$ref" in target and depth < _DEEPEST:
                 depth += 1
                 target = self.follow(target["$ref"], depth)
             if isinstance(target, list):
                 target = target[int(name)] if name.isdecimal() and int(name) < len(target) else None
             else:
-                target = target.get(name.replace("~1", "/").replace("~0", "~")) if isinstance(target, Mapping) else None
+                target = target.get(name) if isinstance(target, Mapping) else None
         if names[0] or not isinstance(target, Mapping):
             raise PrerequisiteError(f"cannot resolve $ref '{pointer}': the document has no such part.")
         return target

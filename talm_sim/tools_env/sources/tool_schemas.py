@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 from talm_sim.errors import PrerequisiteError
@@ -12,23 +13,19 @@ from talm_sim.schemas import NotChecked, fault_of_schema
 from talm_sim.tools_env.sources.references import Reading, TooManyPartsError
 from talm_sim.types import JsonObject
 
-_CHECKING = frozenset(
-    (
-        *("type", "enum", "const", "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength"),
-        *("maxLength", "pattern", "minItems", "maxItems", "uniqueItems", "required"),
-    )
-)
-KEPT = _CHECKING | {"description", "default", "examples"}
+_CHECKING = {
+    *("type", "enum", "const", "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength"),
+    *("maxLength", "pattern", "minItems", "maxItems", "uniqueItems", "required"),
+}
+_KEPT = _CHECKING | {"description", "default", "examples"}
 """Schema keywords that are shown unchanged; the structural ones are rebuilt, titles and the rest are dropped."""
 _TYPES = {"description": str, "examples": list}
-_CHECKED = _CHECKING | {"minProperties", "maxProperties", "minContains", "maxContains", "dependentRequired"}
-_PARTS = frozenset(
-    (
-        *("items", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else", "unevaluatedItems"),
-        *("unevaluatedProperties", "allOf", "anyOf", "oneOf", "prefixItems"),
-    )
-)
-_NAMED = frozenset(("properties", "patternProperties", "dependentSchemas"))
+_WHOLE = _KEPT | {"title", "minProperties", "maxProperties", "minContains", "maxContains", "dependentRequired"}
+_PARTS = {
+    *("items", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else", "unevaluatedItems"),
+    *("unevaluatedProperties", "allOf", "anyOf", "oneOf", "prefixItems"),
+}
+_NAMED = {"properties", "patternProperties", "dependentSchemas"}
 _DEPTHS = (1_000, 6, 3, 1)
 """How deep a schema is shown: the first of these at which it has not too many parts."""
 _Found = TypeVar("_Found")
@@ -39,11 +36,23 @@ _MOST_WHOLE = 300_000
 def read_schema(schema: Mapping[str, Any]) -> tuple[JsonObject, JsonObject]:
     """Return a JSON Schema as a tool's arguments are shown, and the whole one they are checked against; that is empty if it says no more."""
     reading = Reading(schema)
+    short = _shown(reading)
+    return short, WholeSchemas(reading).of(schema, short)
+
+
+def write_out(schema: Mapping[str, Any]) -> JsonObject:
+    """Return the schema of an answer without references, with null; empty if it cannot be read."""
     try:
-        short = read_to_fit(reading, lambda deepest: shorten(reading, schema, deepest))
+        return _shown(Reading(schema), null=True)
+    except PrerequisiteError:
+        return {}
+
+
+def _shown(reading: Reading, *, null: bool = False) -> JsonObject:
+    try:
+        return read_to_fit(reading, lambda deepest: shorten(reading, reading.root, deepest, null=null))
     except (AttributeError, KeyError, TypeError, RecursionError):
         raise PrerequisiteError("its schema is not a JSON Schema.") from None
-    return short, WholeSchemas(reading).of(schema, short)
 
 
 def read_to_fit(reading: Reading, read: Callable[[int], _Found]) -> _Found:
@@ -67,10 +76,10 @@ def check_schema(schema: JsonObject) -> None:
         raise PrerequisiteError(f"its schema is not a JSON Schema{f' at {where}' if where else ''}: {fault.message[:200]}.")
 
 
-def shorten(reading: Reading, schema: Any, deepest: int = _DEPTHS[0], seen: tuple[str, ...] = ()) -> JsonObject:
-    """Rewrite a schema as briefly as possible: references inlined, allOf merged, "or null", titles and what is only read dropped.
+def shorten(reading: Reading, schema: Any, deepest: int = _DEPTHS[0], seen: tuple[str, ...] = (), *, null: bool = False) -> JsonObject:
+    """Rewrite a schema as briefly as possible: references inlined, allOf merged, titles dropped; "or null" and what is only read, too.
 
-    What lies deeper than `deepest`, or within itself, takes any value.
+    What lies deeper than `deepest`, or within itself, takes any value. With `null` it is of an answer: null and what is only read are kept.
     """
     reading.spend(1)
     if not isinstance(schema, Mapping):
@@ -80,28 +89,29 @@ def shorten(reading: Reading, schema: Any, deepest: int = _DEPTHS[0], seen: tupl
             return {}
         seen = (*seen, schema["$ref"])
         schema = reading.resolve(schema)
-    short: JsonObject = {key: value for key, value in schema.items() if key in KEPT and isinstance(value, _TYPES.get(key, object))}
+    inner = partial(shorten, reading, seen=seen, null=null)
+    short: JsonObject = {key: value for key, value in schema.items() if key in _KEPT and isinstance(value, _TYPES.get(key, object))}
     if "example" in schema and "examples" not in short:
         short["examples"] = [schema["example"]]
     reading.spend(sum(map(reading.size, short.values())))
     if "allOf" in schema:
-        short = _merge([*reversed([shorten(reading, part, deepest, seen) for part in schema["allOf"]]), short])
+        short = _merge([*reversed([inner(part, deepest) for part in schema["allOf"]]), short])
     for key in ("anyOf", "oneOf"):
-        options = [shorten(reading, option, deepest, seen) for option in schema.get(key, ()) if option.get("type") != "null"]
+        options = [inner(option, deepest) for option in schema.get(key, ()) if null or option.get("type") != "null"]
         short |= ({**options[0], **short}) if len(options) == 1 else ({key: options} if options else {})
-    if isinstance(short.get("type"), list):
+    if isinstance(short.get("type"), list) and not null:
         kinds = [kind for kind in short["type"] if kind != "null"]
         short["type"] = kinds[0] if len(kinds) == 1 else kinds
     if "default" in short and short["default"] is None:
         del short["default"]
-    only_read = _only_read(reading, schema)
+    only_read = set() if null else _only_read(reading, schema)
     if deepest and "properties" in schema:
-        parts = {name: shorten(reading, part, deepest - 1, seen) for name, part in schema["properties"].items() if name not in only_read}
-        short["properties"] = short.get("properties", {}) | parts
+        own = {name: inner(part, deepest - 1) for name, part in schema["properties"].items() if name not in only_read}
+        short["properties"] = short.get("properties", {}) | own
     if only_read & {*short.get("required", ())}:
         short["required"] = [name for name in short["required"] if name not in only_read]
     if deepest and isinstance(schema.get("items"), Mapping):
-        short["items"] = shorten(reading, schema["items"], deepest - 1, seen)
+        short["items"] = inner(schema["items"], deepest - 1)
     return _strict_bounds(short)
 
 
@@ -177,12 +187,11 @@ class WholeSchemas:
             needs: dict[str, None] = {}
             try:
                 part = self._read(self._reading.follow(pointer), needs)
-                sound = not self._check or fault_of_schema(part) is None
+                if self._check:
+                    check_schema(part)
             except TooManyPartsError:
                 raise
             except PrerequisiteError:
-                sound = False
-            if not sound:
                 part, needs = {}, {}
                 self._unsound.add(pointer)
             self._parts[pointer] = part, needs
@@ -203,7 +212,7 @@ class WholeSchemas:
             return node if isinstance(node, bool) else {}
         found: JsonObject = {}
         for key, value in node.items():
-            if key in _CHECKED:
+            if key in _WHOLE:
                 found[key] = value
             elif key in _PARTS and isinstance(value, list):
                 found["prefixItems" if key == "items" else key] = [self._read(one, needs) for one in value]

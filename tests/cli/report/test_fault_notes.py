@@ -40,7 +40,7 @@ def book_ticket(museum: str) -> dict[str, float]:
 def books(messages: Any, tools: Sequence[BaseTool]) -> str:
     """Books a ticket, whatever is asked, and repeats its price."""
     (book,) = (tool for tool in tools if tool.name == "book_ticket")
-    found = json.loads(book.invoke({"museum": "Prado"}))
+    found = book.invoke({"museum": "Prado"})
     return f"It costs {found['price']} euros."
 
 

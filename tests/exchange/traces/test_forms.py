@@ -265,27 +265,6 @@ def test_a_trace_without_an_answer_is_not_scored(tmp_path: Path) -> None:
     assert (episode.termination, episode.error) == (Termination.CANCELLED, "the trace ends before an answer")
 
 
-def test_anthropic_blocks_are_read(tmp_path: Path) -> None:
-    messages = [
-        {"role": "user", "content": ASKED},
-        {
-            "role": "assistant",
-            "content": [
-                {"type": "thinking", "thinking": "Hm."},
-                {"type": "tool_use", "id": "c1", "name": "weather", "input": {"city": "Oslo"}},
-            ],
-        },
-        {
-            "role": "user",
-            "content": [{"type": "tool_result", "tool_use_id": "c1", "is_error": True, "content": [{"type": "text", "text": "down"}]}],
-        },
-        {"role": "assistant", "content": [{"type": "text", "text": "It failed."}]},
-    ]
-    episode = played(read(json.dumps(messages), tmp_path).traces[0])
-    (event,) = episode.tool_events
-    assert (event.name, event.ok, event.result, episode.model_turns[0].reasoning) == ("weather", False, "down", "Hm.")
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -1,4 +1,4 @@
-"""Half a character (half of a surrogate pair), which no file, request or recording can hold: a tool with one is left out, an answer shows it."""
+"""Half a character (half of a surrogate pair), which no file or request can hold: a tool with it is left out, an answer shows it."""
 
 from __future__ import annotations
 

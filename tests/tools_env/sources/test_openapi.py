@@ -105,7 +105,7 @@ async def test_only_a_host_that_was_named_is_called(tmp_path: Path) -> None:
         ("", {"paths": {f"/{n}": {"get": {}} for n in range(5_000)}}, "it has 5,000 operations, more than 1,000; choose one tag: ,only=TAG"),
         ("", _takes({"$ref": "#/components/schemas/Gone"}), "cannot resolve \\$ref '#/components/schemas/Gone': the document has no such part"),
         ("", _takes({"$ref": "#/components/schemas/A"}, A={"$ref": "#/components/schemas/B"}, B={"$ref": "#/components/schemas/A"}), "cycles"),
-        ("", _takes({"enum": [*range(20_000)]}), "its schemas contain more than 10,000 parts"),
+        ("", _takes({"enum": [*range(20_000)]}), "its schemas contain more than 1,000 parts in few levels"),
         ("", _takes({"type": "nonsense"}), "its schema is not a JSON Schema at properties/q/type: 'nonsense' is not valid"),
         ("", _takes({"type": "number", "default": float("nan")}), "contains NaN, which is not JSON"),
         ("", {"servers": [{"url": "http://[bad"}]}, "is not a service address"),
@@ -189,10 +189,6 @@ LARGE: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {f"/{n}": {"get": {"parameters": [_query({"$ref": "#/components/schemas/W"})]}} for n in _MANY},
         {"W": {"type": "string", "description": "w" * 1_000_000}},
     ),
-    "an example": (
-        {f"/{n}": {"get": {"parameters": [_query({"$ref": "#/components/schemas/X"})]}} for n in _MANY},
-        {"X": {"type": "string", "example": {f"k{n}": [n] for n in range(3_000)}}},
-    ),
     "parts of an allOf": (
         {
             f"/{n}": {"post": _body({"allOf": [{"type": "object", "properties": {f"x{k}": {}}, "required": [f"x{k}"]} for k in _MANY]})}
@@ -213,7 +209,7 @@ async def test_all_operations_of_a_document_have_one_budget(kind: str, tmp_path:
     tools = await open_tools([place])
     assert time.process_time() - began < 10
     left = tools.not_taken().get("shop", ())
-    assert len(tools.specs) + len(left) == 301 and all("choose one tag: ,only=TAG" in one.reason for one in left[2:])
+    assert len(tools.specs) + len(left) == 301 and all("choose one tag: ,only=TAG" in one.reason for one in left)
     assert len(json.dumps([spec.model_dump() for spec in tools.specs.values()])) < 10_000_000
     await tools.aclose()
 

@@ -87,7 +87,7 @@ async def open_turns(
     environment = Environment(tools, seed=config.seed, clock=VirtualClock, result_limit=RESULT_LIMIT)
     model = acting_model(await shared.model(config, job.created), template, load_wording(config.prompts).get(template, ""))
     person = await open_person(asked.job, shared, environment)
-    rules = TalmRules(person.prompts, {}, steps=STEPS, system=False, answered_turn=answered_turn)
+    rules = TalmRules(person.prompts, {}, steps=STEPS, system=False, answered_turn=answered_turn, text_calls=config.tool_format == "auto")
 
     def agent(saver: BaseCheckpointSaver[Any] | None) -> Agent:
         other = asked.agent(saver)
@@ -123,12 +123,13 @@ async def open_turns(
         )
 
 
-def _check(scenarios: Sequence[Scenario], environment: Environment, asked: Opened[Job[Any]]) -> None:
+def _check(scenarios: Sequence[Scenario], environment: Environment, asked: Opened[Job[Any]]) -> Sequence[Scenario]:
     asked.check([one for one in scenarios if not acts(one)])
     for one in filter(acts, scenarios):
         if not environment.specs:
             raise PrerequisiteError(f"scenario {one.id}: its functions are not recorded there; record them with --record, or add --live.")
         environment.open(one)
+    return scenarios
 
 
 def turn_bounds(scenarios: Sequence[Scenario], job: Job[RefusalOptions], recorded: Recorded) -> Iterator[Bound]:

@@ -1,4 +1,4 @@
-"""Write JSON Schemas without references, and in a few words."""
+"""Write JSON Schemas in a few words."""
 
 from __future__ import annotations
 
@@ -6,58 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from talm_sim.schemas.work import NotChecked, current_work, limit_work
-
-_STEPS = 5_000
-"""Parts of a schema with what it refers to in place; a larger one is given up."""
 _DEEPEST, _MOST_WORDS, _FEW = 12, 600, 6
 _WORDS = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false", "null": "null", "object": "{...}"}
 _FORMATS = {"date": "date as YYYY-MM-DD"}
-
-
-def inline_references(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema with what it refers to in the references' places, and without the parts that nothing refers to.
-
-    A reference that leads nowhere, out of the schema or around in a circle takes any value; so does what lies very deep, and all of a schema
-    that would become very large.
-    """
-    try:
-        with limit_work(_STEPS):
-            found = _inline(schema, schema, (), 0)
-    except (NotChecked, RecursionError):
-        return {}
-    return {key: value for key, value in found.items() if key not in ("components", "$defs", "definitions")} if isinstance(found, dict) else {}
-
-
-def _inline(part: Any, root: Mapping[str, Any], within: tuple[str, ...], depth: int) -> Any:
-    current_work().spend(1)
-    if depth > 4 * _DEEPEST:
-        return {}
-    if isinstance(part, list):
-        return [_inline(one, root, within, depth + 1) for one in part]
-    if not isinstance(part, Mapping):
-        return part
-    own = {
-        key: _inline(value, root, within, depth + 1)
-        for key, value in part.items()
-        if key != "$ref" and not (part is root and key in ("components", "$defs", "definitions"))
-    }
-    reference = part.get("$ref")
-    if not isinstance(reference, str) or reference in within:
-        return own
-    target = _follow(root, reference)
-    return {**_inline(target, root, (*within, reference), depth + 1), **own} if isinstance(target, Mapping) else own
-
-
-def _follow(root: Mapping[str, Any], reference: str) -> Any:
-    from jsonpointer import JsonPointerException, resolve_pointer
-
-    if not reference.startswith("#/"):
-        return None
-    try:
-        return resolve_pointer(root, reference[1:])
-    except JsonPointerException:
-        return None
 
 
 def shape_of(schema: Mapping[str, Any]) -> str:

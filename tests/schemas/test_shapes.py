@@ -7,23 +7,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from talm_sim.schemas import Schema
-from talm_sim.schemas.inline import inline_references, shape_of
+from talm_sim.schemas.shapes import shape_of
+from talm_sim.tools_env.sources.tool_schemas import write_out
 
 PLACE = {"type": "object", "properties": {"name": {"type": "string"}, "feet": {"type": "integer"}}, "required": ["name"]}
-REFERRING = {"$ref": "#/components/schemas/Found", "components": {"schemas": {}}}
-REFERRING["components"]["schemas"] = {  # type: ignore[index]
-    "Found": {"type": "object", "properties": {"places": {"type": "array", "items": {"$ref": "#/components/schemas/Place"}}}},
-    "Place": PLACE,
-    "Unused": {"type": "object", "properties": {"secret": {"type": "string"}}},
-}
-
-
-def test_what_a_schema_refers_to_is_put_in_its_place_and_nothing_else_is_kept() -> None:
-    found = inline_references(REFERRING)
-    assert found == {"type": "object", "properties": {"places": {"type": "array", "items": PLACE}}}
-    values: list[Any] = [{"places": [{"name": "Hanoi", "feet": 39}]}, {"places": [{"feet": 39}]}, {"places": 3}, {}, []]
-    for value in values:
-        assert Schema(found).fits(value) == Schema(REFERRING).fits(value), value
 
 
 @pytest.mark.parametrize(
@@ -38,16 +25,9 @@ def test_what_a_schema_refers_to_is_put_in_its_place_and_nothing_else_is_kept() 
     ],
 )
 def test_a_reference_that_leads_nowhere_or_around_takes_anything(schema: dict[str, Any]) -> None:
-    found = inline_references(schema)
+    found = write_out(schema)
     assert "$ref" not in json.dumps(found) or schema["$ref"] == 3
     assert Schema(found).fits({"child": 3}) and isinstance(shape_of(found), str)
-
-
-def test_a_schema_that_would_become_very_large_is_given_up() -> None:
-    parts: dict[str, Any] = {"p0": {"type": "string"}}
-    for number in range(1, 40):
-        parts[f"p{number}"] = {"type": "object", "properties": {side: {"$ref": f"#/$defs/p{number - 1}"} for side in "ab"}}
-    assert inline_references({"$ref": "#/$defs/p39", "$defs": parts}) == {}
 
 
 SHAPES: list[tuple[dict[str, Any], str]] = [
@@ -93,4 +73,4 @@ ANY = st.recursive(
 
 @given(st.dictionaries(st.sampled_from(["type", "properties", "items", "oneOf", "enum", "$ref", "components"]), ANY))
 def test_whatever_a_schema_is_something_is_said(schema: dict[str, Any]) -> None:
-    assert isinstance(shape_of(inline_references(schema)), str) and isinstance(shape_of(schema), str)
+    assert isinstance(shape_of(write_out(schema)), str) and isinstance(shape_of(schema), str)
