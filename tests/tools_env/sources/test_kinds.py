@@ -73,11 +73,12 @@ async def test_a_source_is_called_damaged_recorded_and_replayed_without_it(kind:
 async def _every_perturbation_fires(tools: Tools) -> None:
     opened = Environment(tools, perturb=("mask",)).open(SCENARIO)
     assert (opened.tools, opened.logs()[0].fired) == ([], 1)
+    clean = (await _call(tools, 4)).result  # an MCP server writes it with spaces
     for name in (name for name in PERTURBATIONS.names() if PERTURBATIONS.get(name).family in FAMILIES):
         event = await _call(tools, 4, name)
         seen = int(name != "slow")
         assert [(log.armed, log.fired, log.seen) for log in event.perturbations] == [(1, 1, seen)], name
-        assert (event.result != '{"twice":8}') is bool(seen), name
+        assert (event.result != clean) is bool(seen), name
 
 
 async def test_several_sources_at_once_are_told_apart_by_name(tmp_path: Path) -> None:
