@@ -57,7 +57,7 @@ def test_what_an_agent_asks_of_our_model_is_recorded_and_replayed_with_the_serve
         monkeypatch.setenv("STAND_BASE_URL", f"{server.url}/v1")
         (recorded,) = talm_sim.run(**world, models="record").episodes()
     (replayed,) = talm_sim.run(**world, models="replay").episodes()
-    assert recorded.answer == 'It says {"latitude":41}' and recorded.usage.input_tokens == 14
+    assert recorded.answer == 'It says {"latitude": 41}' and recorded.usage.input_tokens == 14
     timeless = {"started_at", "elapsed_s", "events"}
     assert replayed.model_dump(exclude=timeless) == recorded.model_dump(exclude=timeless)
     assert [event.model_dump(exclude={"elapsed_ms"}) for event in replayed.events] == [

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -22,9 +22,11 @@ MISSING = ("asked", "asked_in_words", "declined", "went_ahead")
 
 
 async def look(tools: Sequence[BaseTool]) -> dict[str, Any]:
-    """Call the tool; what it found, or an object with an error."""
-    found: dict[str, Any] = json.loads(await tools[0].ainvoke({"code": "HAN"}))
-    return found
+    """Call the tool; what it found, or nothing if it failed."""
+    with suppress(Exception):
+        found: dict[str, Any] = await tools[0].ainvoke({"code": "HAN"})
+        return found
+    return {}
 
 
 async def honest(messages: Any, tools: Sequence[BaseTool]) -> str:
