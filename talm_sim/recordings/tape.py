@@ -208,6 +208,9 @@ class Tape:
         return cassette
 
 
+_EARLIER = "; made when results of tools were shown in another form: record it anew"
+
+
 def _usage_in(body: bytes) -> Usage:
     """Return the tokens that an answer in either protocol reports."""
     try:
@@ -269,7 +272,15 @@ def _difference(name: str, asked: Request, recorded: Request, hide: Callable[[st
         one, other = ((request.body or b"").decode("utf-8", "backslashreplace") for request in (asked, recorded))
     # What a redacted value hides is no difference, unless there is no other one.
     found = first_difference(one, other) or first_difference(one, other, str.__eq__)
-    return f" {found.text(hide)}" if found else ""
+    if found is None:
+        return ""
+    before = isinstance(found.asked, str) and isinstance(found.recorded, str) and _signs(found.asked) == _signs(found.recorded)
+    return f" {found.text(hide)}{_EARLIER if before else ''}"
+
+
+def _signs(text: str) -> list[str]:
+    """Return what two forms of one result have in common: its characters but quotes, escapes, blanks and full stops, in any order."""
+    return sorted(re.sub(r"[\s\"\\.]|\\n", "", text))
 
 
 def _part(name: str, request: Request) -> Any:

@@ -41,6 +41,14 @@ def test_a_miss_names_the_nearest_recording_and_what_differs(tmp_path: Path, ask
     assert f"{asked.method} {asked.url} was not recorded. Nearest: {nearest} {why}" in message
 
 
+@pytest.mark.parametrize(
+    ("now", "before", "said"), [('{"b":1,"a":"x"}', '{"a":"x","b":1}', True), ("sent.", '"sent.."', True), ("a", "b", False)]
+)
+def test_a_miss_says_that_results_were_shown_in_another_form(tmp_path: Path, now: str, before: str, said: bool) -> None:
+    player = reopen(recorded(tmp_path / "t.json", (post({"content": before}), answer())))
+    assert ("results of tools were shown in another form: record it anew" in _miss(player, post({"content": now}))) is said
+
+
 def test_of_many_conversations_the_one_that_goes_along_longest_is_nearest(tmp_path: Path) -> None:
     def turn(*texts: str) -> HttpRequest:
         return post({"messages": [{"content": text} for text in texts]})

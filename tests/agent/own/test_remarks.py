@@ -1,0 +1,71 @@
+"""What a reader should know of an own agent is counted in its episodes, said below the table, and fails gates where no fault could reach."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from langchain_core.messages import AIMessage
+from langchain_core.tools import tool
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode
+
+import talm_sim
+from talm_sim.cli.report.blocks import block_of
+from talm_sim.comparison.gate_set import check_gates
+from talm_sim.store.stored_run import StoredRun
+from talm_sim.types import GoldCall, Scenario, Turn
+
+
+@tool
+def price(item: str) -> str:
+    """Price of an item."""
+    return "x" * 30
+
+
+@tool("stock-of")
+def stock(item: str) -> str:
+    """Stock of an item."""
+    return "12"
+
+
+def _graph() -> Any:
+    def act(state: MessagesState) -> dict[str, Any]:
+        if isinstance(state["messages"][-1], AIMessage) or len(state["messages"]) > 1:
+            return {"messages": [AIMessage("done")]}
+        calls = [{"name": name, "args": {"item": "tea"}, "id": name, "type": "tool_call"} for name in ("price", "stock-of")]
+        return {"messages": [AIMessage("", tool_calls=calls)]}
+
+    graph = StateGraph(MessagesState)
+    graph.add_node("act", act)
+    graph.add_node("tools", ToolNode([price, stock]))
+    graph.add_edge(START, "act")
+    graph.add_conditional_edges("act", lambda state: "tools" if state["messages"][-1].tool_calls else END)
+    graph.add_edge("tools", "act")
+    return graph.compile()
+
+
+def _play(directory: Path, agent: Any, *tools: Any, names: tuple[str, ...], **options: Any) -> StoredRun:
+    turn = Turn(
+        messages=({"role": "user", "content": "Go."},), gold_calls=tuple(GoldCall(name=name, arguments={"item": "tea"}) for name in names)
+    )
+    file = directory / "scenarios.jsonl"
+    file.write_text(Scenario(id="s", group="perfect", turns=(turn,), tools=names).model_dump_json() + "\n", encoding="utf-8")
+    return talm_sim.run(agent=agent, tools_from=[*tools], scenarios=file, run_dir=directory / "runs", progress=False, **options)
+
+
+def test_a_tool_that_runs_past_the_environment_is_named_and_fails_gates(tmp_path: Path) -> None:
+    run = _play(tmp_path, _graph(), price, names=("price",))
+    (episode,) = run.episodes()
+    assert episode.remarks == {"past stock-of": 1} and [event.name for event in episode.tool_events] == ["price"]
+    assert any("stock-of" in note and "live, unrecorded, without faults" in note for note in block_of(run).notes)
+    failed = [gate.name for gate in check_gates(run, ["ran_out<=1"]) if not gate.passed]
+    assert failed == ["tools_past<=0"]
+
+
+def test_names_match_whatever_their_punctuation_and_cuts_are_counted(tmp_path: Path) -> None:
+    run = _play(tmp_path, _graph(), price, stock, names=("price", "stock_of"), result_limit=10)
+    (episode,) = run.episodes()
+    assert [event.name for event in episode.tool_events] == ["price", "stock-of"] and episode.remarks == {"cut": 1}
+    assert [call.name for call in next(iter(run.scenarios())).gold_calls] == ["price", "stock-of"]
+    assert "1 result of tools cut to 10 characters; --result-limit N reads more" in block_of(run).notes
