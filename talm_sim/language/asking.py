@@ -34,17 +34,28 @@ _SOFT = (
     "|now|be able to) ){0,3}"
 )
 _ME = "(?:tell|give|send|show) (?:me|us)|let (?:me|us) know"
+_WHAT_WAS_SAID = (
+    r"(?: (?:that|this|it|these|those|them|everything|my \w+|(?:the|these|those) (?:answers?|figures?|values?|results?)))?"
+    r"(?: ?[.!,;:)]|$| (?:with|against|before|yourself|independently|elsewhere|first|if|in an?|in the)\b)"
+)
+"""What an answer asks its reader to check: itself, so that it asks for nothing."""
+_TO_KNOW = (
+    r"(?:anything|something|what)(?: else)?(?: that)? (?:(?:i|we) (?:should|need to|must|ought to|have to)|should (?:i|we))"
+    r" (?:know|consider|watch|keep|take|be aware)\b"
+)
+"""What somebody who has not begun asks for; no offer."""
 _GIVE = (
     f"(?:{_ME}|provide|specify|supply|clarify|confirm|indicate|state|share|enter|choose|select|pick|type|name|mention|include"
     f"|describe|list|upload|attach"
-    "|paste|rephrase|reply|respond|answer|advise|tell|give|send|fill in|double-check|verify|re-?enter|resend|identify|elaborate|revert with"
+    f"|paste|rephrase|reply|respond|answer|advise|tell|give|send|fill in|(?:double-?check|verify)(?!{_WHAT_WAS_SAID})|re-?enter|resend"
+    "|identify|elaborate|revert with"
     r"|try again with|(?:check|correct|review) (?:it|that|them|this|the \w+|your \w+) and (?:send|tell|give|let|try)"
     r"|(?:check|review) (?:the|your) (?:\w+ )?(?:spelling|reference|number|code|id|name|date|address|format))\b"
 )
 _FACT = "(?:your|the|a|an|which|what|where|when|who|whom|whose|how|whether|at|in|on|for|by|of|about|any)"
 _NOT_A_FACT = (
-    r"(?! (?:to (?!know|have|ask|confirm|get)|not\b|no\b|a moment|more time|some time|(?:this|that|it|these|them) (?:to|for|so"
-    r"|because|before|in order)\b))"
+    r"(?! (?:(?:is|are|was|were|does|do)(?:n't| not)|to (?!know|have|ask|confirm|get)|not\b|no\b|a moment|more time|some time|(?:this|that|it"
+    r"|these|them) (?:to|for|so|because|before|in order)\b))"
     "(?! [^.]*, which (?:is|are|was|were|equals))"
 )
 """Phrases for a need of something other than a fact: something to do, or known already."""
@@ -59,6 +70,8 @@ _REQUEST = _compile_alternatives(
     rf"(?:if|once|when|as soon as|after|until|unless) you(?:'ll|'d|'ve)? {_SOFT}(?:have )?(?:{_ME}|told me|given me|sent me"
     r"|(?:provide|clarifie|confirme|share|indicate)d|provide|specif(?:y|ied)|supply|clarify|confirm|indicate|share|choose|select"
     r"|pick|paste|upload|attach|type)\b",
+    r"(?:if|once|as soon as) you(?:'ve| have| happen to)? (?:know|have|got|find) (?:the|its|it|that|your)\b[^.!?]{0,60}, (?:i|we)"
+    r"(?:'ll| can| could| will)\b",
     rf"you(?:'ll| will)? (?:need to|have to|must|should) {_SOFT}(?:{_ME}|provide|specify|clarify|confirm|choose|select|pick|share)\b",
     r"(?:i|we)(?:'d| would) (?:just )?(?:like|love|have|want) to (?:know|ask|confirm|clarify)",
     r"i(?:'m| am| was)? wonder(?:ing)? (?:which|what|who|where|when|how|if you|whether you)\b",
@@ -104,7 +117,7 @@ _LIKE = _compile_alternatives(
 )
 _IN_RETURN = _compile_alternatives("(?:if|once|when|as soon as|after) you")
 _CLOSING = _compile_alternatives(
-    "(?:anything|something|what|who|where|how) else|feel free|(?:don't|do not) hesitate",
+    rf"(?!{_TO_KNOW})(?:anything|something|what|who|where|how) else|feel free|(?:don't|do not) hesitate",
     "(?:any|other|more|further|additional) (?:questions?|queries|concerns|help|assistance)",
     "let (?:me|us) know (?:if|should|in case|how (?:it|that|this|else|i can|we can)|what you think|your thoughts|your feedback"
     "|when(?:ever)? you)",
@@ -129,6 +142,7 @@ _OFFER = _compile_alternatives(
 )
 _ASKS_FOR = _compile_alternatives(
     rf"(?:can|could|may|might) (?:i|we) {_SOFT}(?:have|get|know|ask|take|confirm|assume|trouble|bother)\b",
+    _TO_KNOW,
     "(?:would|do) you (?:like|want|wish) to (?:provide|specify|share|tell|include|exclude|choose|select|use|set|give|confirm)",
 )
 """Phrases that look like an offer and ask for a fact."""
@@ -151,6 +165,7 @@ _WH = _compile_alternatives(
 )
 _IDLE = _compile_alternatives(
     "who (?:knows|cares|wouldn't|doesn't|could|needs)|why not|why (?:don't|doesn't) (?:you|we)|(?:how|what) about|what if|did you know",
+    r"what more (?:can|could|do|would|should) \w+ (?:ask|want|need|wish|say|expect)\b",
     "have you (?:ever|tried|considered|thought)|can you (?:believe|imagine|guess)|guess (?:what|who|which|how)|(?:what|how) could (?:be|go)",
     "isn't (?:it|that|this)|aren't (?:they|we)|(?:wouldn't|don't) you (?:think|agree|say|love)|(?<!.)(?:are you )?ready\\b",
     "(?:could|can|would|will) you (?:please )?(?:try again later|wait|come back|check back|contact|call)",
@@ -333,4 +348,4 @@ def asks_plainly(text: str) -> bool:
     >>> asks_plainly("Which day do you mean?"), asks_plainly("Please give me the date."), asks_plainly("I need you to work on the 4th.")
     (True, True, False)
     """
-    return _PLAIN.search(text) is not None
+    return any(map(_PLAIN.search, asking_sentences(text)))
