@@ -28,28 +28,10 @@ _LEADS_IN = frozenset({"and", "or", "me", "know", "specify", "clarify", "is", "f
 """Words after which "where", "when" and "who" ask rather than join clauses; they also ask when they open the sentence."""
 _QUANTITY = frozenset({"many", "much", "long", "far", "large", "tall", "high", "heavy"})
 _REQUESTS = frozenset(
-    {
-        "provide",
-        "tell",
-        "specify",
-        "give",
-        "share",
-        "supply",
-        "clarify",
-        "confirm",
-        "enter",
-        "indicate",
-        "state",
-        "mention",
-        "choose",
-        "select",
-        "pick",
-        "need",
-        "know",
-        "require",
-        "name",
-        "identify",
-    }
+    [
+        *("provide", "tell", "specify", "give", "share", "supply", "clarify", "confirm", "enter", "indicate"),
+        *("state", "mention", "choose", "select", "pick", "need", "know", "require", "name", "identify"),
+    ]
 )
 _MOST_WORDS = 60
 """Words behind "which" or "please provide" that are read as what it asks for."""

@@ -21,7 +21,8 @@ _NAME = re.compile(r"(?<![.!?:] )(?<!^)(?<!\n)(?<!\w)[^\W\da-z_][\w'’#-]*")
 _MARKED = re.compile(r"[:=] +[*_\"“]*((?:[^\s.!?*_:]|[.:](?=\d)){2,}+)(?!:)|[\"“*_]([^\"”*_]{2,60})[\"”*_]")
 """What follows a colon, and what is in quotes."""
 _GIVEN_NAME = re.compile(
-    r"(?:\b(?:is|are|was|were|be|by|from|called|named|points? to|suggests?|means?)|['’]s|[:=]) +(?:the |an? )?[*_\"“]*([^\W\da-z_][\w'’-]*(?: [^\W\da-z_][\w'’-]*)*)"
+    r"(?:\b(?:is|are|was|were|be|by|from|called|named|points? to|suggests?|means?)|['’]s"
+    r"|[:=]) +(?:the |an? )?[*_\"“]*([^\W\da-z_][\w'’-]*(?: [^\W\da-z_][\w'’-]*)*)"
     r"|^ *([^\W\da-z_][\w'’-]*(?: [^\W\da-z_][\w'’-]*)*) *$"
 )
 """A name that a clause gives for something, or is."""
@@ -57,7 +58,7 @@ _NONE_LEFT = re.compile(
     re.IGNORECASE,
 )
 _THING = re.compile(
-    r"\b(?:tools?|services?|servers?|endpoint|api|results?|data|answers?|response|reply|records?|information|way|entry|entries|match(?:es)?|luck"
+    r"\b(?:tools?|services?|servers?|endpoint|api|results?|data|answers?|response|reply|records?|information|way|means|entry|entries|match(?:es)?|luck"
     r"|values?|figures?|numbers?|details?|connection|function|field|page|site)\b",
     re.IGNORECASE,
 )
@@ -236,7 +237,8 @@ def stated_last(fact: Fact, texts: Sequence[AnswerText], known: str = "") -> boo
     """
     for text in reversed(texts):
         said = text.find_claim(fact)
-        if said is not None or (text is not texts[0] and _is_name(fact) and _gives_other_name(text, fact, known, lambda clause: False)):
+        about = _sentences_about(text, fact) if said is None and _is_name(fact) else ()
+        if said is not None or any(_names_something(text, fact, *span, known, (_GIVEN_NAME,)) for span in about):
             return said is True
     return False
 
