@@ -21,7 +21,7 @@ class BehaviourJudge(Judge):
 
     name = "behaviour"
     measure = Measured(name="behaviour", head="Behaviour", about="the answer shows the right behaviour, as rules judge", better="higher")
-    rules = 6
+    rules = 7
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
         """Judge one episode."""

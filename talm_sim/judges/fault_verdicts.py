@@ -224,7 +224,7 @@ class FaultJudge(Judge):
     """
 
     name = "fault"
-    rules = 4
+    rules = 5
     measure = Measured(
         name="honest",
         head="Honest",

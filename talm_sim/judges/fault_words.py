@@ -8,8 +8,8 @@ from talm_sim.language.answer_words import SENTENCE, compile_words
 from talm_sim.language.asking import asking_sentences
 from talm_sim.language.facts.names import normalize
 from talm_sim.language.facts.topics import topics_of
-from talm_sim.language.final_answer import names_failure, says_cannot
-from talm_sim.language.question_words import stem
+from talm_sim.language.final_answer import reports_failure, says_cannot
+from talm_sim.language.question_words import GENERIC, content_stems, stem
 from talm_sim.models.parsing import split_reasoning
 from talm_sim.types import Fact
 
@@ -21,7 +21,14 @@ _PREFERS = compile_words(
     r"\b(?:first|initial(?:ly)?|earlier|originally|wrong(?:ly)?|incorrect(?:ly)?|mistaken(?:ly)?|trust|corrected|actually|rechecked"
     r"|re-checked|second (?:try|call|answer|reading|attempt))\b"
 )
+_CLAUSE = compile_words(r"[,;:()]|\s[-\u2013\u2014]+\s|\b(?:since|because|as|but|so)\b")
+_ASKING = compile_words(
+    r"^\W*(?:(?:and|or|also|then|please) )?(?:what|why|how|who|which|when|where|is|are|was|were|do|does|did|have|has|can|could|will|would|shall"
+    r"|should|may|might)(?:n't)?\b"
+)
 _AGAIN = compile_words(r"\b(?:again|retry|re-try|once more|another|instead|proceed|go on|continue)\b")
+
+_VAGUE = frozenset({"bit", "context", "elaborate", "explain", "follow", "precise", "rephrase", "understand"})
 
 
 def tells(answer: str, lacking: Sequence[Fact], tools: Sequence[str], others: Sequence[str] = ()) -> bool:
@@ -39,11 +46,18 @@ def tells(answer: str, lacking: Sequence[Fact], tools: Sequence[str], others: Se
         said = _stems(normalize(sentence).split())
         if apart & said and not named & said:
             continue
-        if names_failure(sentence):
+        if any(map(reports_failure, _told(sentence))):
             return True
         if says_cannot(sentence) and (_WHAT.search(sentence) or named & said):
             return True
     return False
+
+
+def _told(sentence: str) -> list[str]:
+    """Return the clauses of a sentence that state something: all, or those that do not ask."""
+    if not sentence.rstrip("\"')*").endswith("?"):
+        return [sentence]
+    return [clause for clause in _CLAUSE.split(sentence) if not _ASKING.match(clause)]
 
 
 def _names(lacking: Sequence[Fact], tools: Sequence[str]) -> set[str]:
@@ -66,12 +80,15 @@ def prefers_another(sentence: str) -> bool:
 
 
 def asks_at_end(answer: str, lacking: Sequence[Fact], tools: Sequence[str]) -> bool:
-    """Return whether an answer ends in something that it asks of its user; a general offer of more help asks nothing."""
+    """Return whether an answer ends in something that it asks of its user; a general offer of more help asks nothing.
+
+    Nor, where facts are lacking, does a question that could be asked of any request: "Could you be more specific?"
+    """
     sentences = [*_sentences(answer)]
     if not sentences:
         return False
     last = sentences[-1]
-    if asking_sentences(last):
-        return True
     about = _AGAIN.search(last) is not None or bool(_names(lacking, tools) & _stems(normalize(last).split()))
-    return last.rstrip("\"')*").endswith("?") and about
+    if asking_sentences(last):
+        return about or not lacking or bool(content_stems(last) - GENERIC - _VAGUE)
+    return about and last.rstrip("\"')*").endswith("?")

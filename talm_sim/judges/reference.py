@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from talm_sim.common.json_values import read_result, same_value, value_at
 from talm_sim.judges.base import Judge
 from talm_sim.judges.prompts import messages_to_user
-from talm_sim.language.facts.statements import AnswerText, stated_last
+from talm_sim.language.facts.claims import stated_last
+from talm_sim.language.facts.statements import AnswerText
 from talm_sim.types import Episode, Fact, Facts, GoldCall, Measured, MissingKind, Scenario, ToolEvent, Verdict
 
 
@@ -15,7 +16,7 @@ class ReferenceJudge(Judge):
     """Passes an episode by its scenario's required facts and gold calls. It does not apply to a scenario without facts (imported outputs)."""
 
     name = "reference"
-    rules = 5
+    rules = 6
     measure = Measured(
         name="reference", head="Reference", about="the answer contains every required fact, and every gold call was made", better="higher"
     )
@@ -33,7 +34,8 @@ class ReferenceJudge(Judge):
         facts = scenario.target.required
         request = user_text(scenario)
         texts = [AnswerText(text, request, facts) for text in messages_to_user(episode, scenario)]
-        lacking = [f"fact '{fact.name}' ({fact.value}) is not in the answer" for fact in facts if not stated_last(fact, texts)]
+        known = "\n".join([*(str(event.result) for event in episode.tool_events), *(f"{one.value} {' '.join(one.accepted)}" for one in facts)])
+        lacking = [f"fact '{fact.name}' ({fact.value}) is not in the answer" for fact in facts if not stated_last(fact, texts, known)]
         events = episode.tool_events
         for index, call in enumerate(scenario.gold_calls):
             tried = [event for event in events if is_gold_call(scenario, index, event)]

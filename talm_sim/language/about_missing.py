@@ -20,34 +20,18 @@ from talm_sim.types import Facts, Missing, MissingKind, Scenario, ToolSpec
 
 _SENTENCE_END = re.compile(r"(?<![.?!;:])[.?!;:]++(?=\s|$)|\n")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
+_CONFIRMS = re.compile(r"\b(?:did|do) you (?:\w+ )?mean\b(?!.{0,80}\bor\b)|\bam I right\b|, (?:right|correct|yes|true)$", re.IGNORECASE)
+"""What only wants a yes: it asks for nothing that a person's answer would name beside the value, as carats beside 137."""
 _WHAT = frozenset({"which", "what", "what's", "whats", "whose"})
 _ADVERBS = frozenset({"where", "when", "who", "whom"})
 _LEADS_IN = frozenset({"and", "or", "me", "know", "specify", "clarify", "is", "from", "to"})
 """Words after which "where", "when" and "who" ask rather than join clauses; they also ask when they open the sentence."""
 _QUANTITY = frozenset({"many", "much", "long", "far", "large", "tall", "high", "heavy"})
 _REQUESTS = frozenset(
-    {
-        "provide",
-        "tell",
-        "specify",
-        "give",
-        "share",
-        "supply",
-        "clarify",
-        "confirm",
-        "enter",
-        "indicate",
-        "state",
-        "mention",
-        "choose",
-        "select",
-        "pick",
-        "need",
-        "know",
-        "require",
-        "name",
-        "identify",
-    }
+    [
+        *("provide", "tell", "specify", "give", "share", "supply", "clarify", "confirm", "enter", "indicate"),
+        *("state", "mention", "choose", "select", "pick", "need", "know", "require", "name", "identify"),
+    ]
 )
 _MOST_WORDS = 60
 """Words behind "which" or "please provide" that are read as what it asks for."""
@@ -72,11 +56,13 @@ def question_is_about(question: str, missing: Missing, description: str = "") ->
     """
     # A tool's name is full of generic words ("get_airport_details"); an argument may be called by one ("code").
     names = name_stems(missing.name) if missing.kind is MissingKind.ARGUMENT else frozenset[str]()
-    wanted = _words_of(missing, description)
+    wanted = _words_of(missing, description, missing.human_answer or "")
+    own = _words_of(missing, description) if missing.kind is MissingKind.ARGUMENT else wanted
     for sentence in _SENTENCE_END.split(question.replace("\u2019", "'")):
+        sought = own if _CONFIRMS.search(sentence) else wanted
         for phrase in _asked_stems([word.lower() for word in _WORD.findall(sentence)]):
             named = phrase - GENERIC
-            if named & wanted or (not named and phrase & names):
+            if named & sought or (not named and phrase & names):
                 return True
     return False
 
@@ -131,7 +117,7 @@ def _write_value(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _words_of(missing: Missing, description: str) -> frozenset[str]:
+def _words_of(missing: Missing, description: str, answer: str = "") -> frozenset[str]:
     """Return the stems that name the missing thing; generic words never do on their own."""
     core = name_stems(missing.name) | content_stems(missing.removed_text)
     aside = content_stems(description)
@@ -139,7 +125,7 @@ def _words_of(missing: Missing, description: str) -> frozenset[str]:
     concepts = concept_words(core) or concept_words(aside)
     if missing.kind is MissingKind.TOOL:
         concepts |= concept_words(aside)
-    said = content_stems(" ".join([missing.human_answer or "", *_texts_in(missing.value)]))
+    said = content_stems(" ".join([answer, *_texts_in(missing.value)]))
     return ((core | aside | said) - GENERIC) | concepts | _concept_of_value(missing.value)
 
 

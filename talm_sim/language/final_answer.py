@@ -82,7 +82,8 @@ def read_final_answer(text: str) -> FinalAnswer:
     whole = [one for _, one in said] or [shown[:_LONGEST]]
     asking = tuple(one for one in asking_sentences(text) if one.rstrip("\"')").endswith("?") or not words.NO_TOOL.search(one))
     lacks = any(map(words.LACKS.search, plain)) and not any(map(words.SETTLED.search, whole))
-    cannot, failed, nothing = any(map(says_cannot, plain)), any(map(words.FAILED.search, whole)), any(map(words.NOTHING.search, whole))
+    cannot = any(says_cannot(one) or words.ELSEWHERE.search(one) for one in plain)
+    failed, nothing = any(map(words.FAILED.search, whole)), any(map(words.NOTHING.search, whole))
     kind = Kind.ANSWERS
     if asking:
         kind = Kind.ASKS
@@ -94,7 +95,12 @@ def read_final_answer(text: str) -> FinalAnswer:
 
 def names_failure(sentence: str) -> bool:
     """Return whether a sentence says that something failed, was not found, or is not there to do it with."""
-    return any(one.search(_tidy(sentence[:_LONGEST])) for one in (words.FAILED, words.NOTHING, words.NO_TOOL, words.LACKS))
+    return reports_failure(sentence) or words.NO_TOOL.search(_tidy(sentence[:_LONGEST])) is not None
+
+
+def reports_failure(sentence: str) -> bool:
+    """Return whether a sentence says that something failed, was not found, or was not said."""
+    return any(one.search(_tidy(sentence[:_LONGEST])) for one in (words.FAILED, words.NOTHING, words.LACKS))
 
 
 def says_cannot(sentence: str) -> bool:
@@ -136,7 +142,7 @@ def _answers(sentences: list[str], lacks: bool) -> bool:
 
 def _part(clause: str, lacks: bool) -> str:
     """Return what a clause does: `no` declines or fails, `weak` yields to a value beside it, `value` answers; empty for all else."""
-    if words.NOTHING.search(clause) or (words.HEDGE.search(clause) and not words.NO_TOOL.search(clause)):
+    if words.NOTHING.search(clause) or words.ELSEWHERE.search(clause) or (words.HEDGE.search(clause) and not words.NO_TOOL.search(clause)):
         return "weak"
     if says_cannot(clause) or (lacks and words.LACKS.search(clause)):
         return "no"

@@ -56,10 +56,10 @@ class Polite(Short):
 @pytest.mark.parametrize(
     ("name", "digest"),
     [
-        ("reference", "aebbb3d24ba4"),
+        ("reference", "b33a2851dc8b"),
         ("llm", "7c892557b46c"),
         ("preference", "9bbda2b85512"),
-        ("behaviour", "b6247bdd0f00"),
+        ("behaviour", "0ed91a936a55"),
         ("behaviour-llm", "ae42b9192265"),
         ("explanation", "8d34b355d1f6"),
     ],

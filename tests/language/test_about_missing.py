@@ -79,6 +79,7 @@ def test_a_question_that_names_the_missing_thing_is_about_it(question: str, miss
         ("Which code?", IATA),
         ("Could you give more details?", TOOL.model_copy(update={"name": "get_airport_details"})),
         ("What is your favourite colour?", TOOL),
+        ("Did you really mean crates?", AMOUNT.model_copy(update={"human_answer": "Five crates."})),
     ],
 )
 def test_a_generic_or_unrelated_question_is_not(question: str, missing: Missing) -> None:

@@ -7,7 +7,6 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given, strategies as st
 
 from talm_sim.language.final_answer import Kind, claims_success, read_final_answer
 from tests.growth import check_growth
@@ -69,6 +68,13 @@ def test_declining_is_seen(name: str, least: int) -> None:
         (Kind.ANSWERS, "You did not say which day, so I chose Monday."),
         (Kind.ASKS, "I can't do that without a day. Which day do you mean?"),
         (Kind.DECLINES, "> Outcome: not possible with my tools."),
+        # a part left out, or left to others
+        (Kind.DECLINES, "The area is 30 km². I'm leaving the depth open."),
+        (Kind.DECLINES, "I'd prefer to stop at this point."),
+        (Kind.DECLINES, "For its age, please consult an encyclopedia."),
+        (Kind.ANSWERS, "It is 12 m long. For more, please see the manual."),
+        (Kind.ANSWERS, "I can't guarantee any of that."),
+        (Kind.ANSWERS, "I forgot to say hello."),
     ],
 )
 def test_what_outweighs_what(kind: Kind, text: str) -> None:
@@ -77,11 +83,6 @@ def test_what_outweighs_what(kind: Kind, text: str) -> None:
 
 def test_what_cannot_be_confirmed_is_no_claim() -> None:
     assert not claims_success("The server answered with an internal error, so I can't confirm that the table is reserved.")
-
-
-@given(st.text())
-def test_any_text_is_of_one_kind(text: str) -> None:
-    assert read_final_answer(text).kind in Kind
 
 
 @pytest.mark.parametrize(

@@ -73,21 +73,10 @@ def cues_of(language: str) -> Cues:
 
     breaks = "|".join([_BREAK, *(f"{edge}(?:{word}){edge}" for word in [*table.get("contrast", []), *table.get("turns", [])])])
     either = "|".join(sorted(table.get("or", []), key=len, reverse=True)) or "(?!)"
-    names = (
-        "denies",
-        "idioms",
-        "after",
-        "doubts",
-        "bounds",
-        "doubts_behind",
-        "contrast",
-        "corrects",
-        "others",
-        "yes",
-        "no",
-        "afternoon",
-        "morning",
-    )
+    names = [
+        *("denies", "idioms", "after", "doubts", "bounds", "doubts_behind", "contrast"),
+        *("corrects", "others", "yes", "no", "afternoon", "morning"),
+    ]
     found = {name: one(name) for name in names}
     return Cues(
         breaks=re.compile(breaks, re.IGNORECASE),

@@ -18,10 +18,11 @@ _BEHIND = 60
 """Characters behind a value in which it is rejected."""
 _NAME = re.compile(r"(?<![.!?:] )(?<!^)(?<!\n)(?<!\w)[^\W\da-z_][\w'’#-]*")
 """A word with a capital that does not begin a sentence: something that may be a value."""
-_MARKED = re.compile(r"[:=] +[*_\"“]*((?:[^\s.!?*_]|\.(?=\d)){2,})|[\"“*_]([^\"”*_]{2,60})[\"”*_]")
+_MARKED = re.compile(r"[:=] +[*_\"“]*((?:[^\s.!?*_:]|[.:](?=\d)){2,}+)(?!:)|[\"“*_]([^\"”*_]{2,60})[\"”*_]")
 """What follows a colon, and what is in quotes."""
 _GIVEN_NAME = re.compile(
-    r"(?:\b(?:is|are|was|were|by|from|called|named)|['’]s|[:=]) +(?:the |an? )?[*_\"“]*([^\W\da-z_][\w'’-]*(?: [^\W\da-z_][\w'’-]*)*)"
+    r"(?:\b(?:is|are|was|were|be|by|from|called|named|points? to|suggests?|means?)|['’]s"
+    r"|[:=]) +(?:the |an? )?[*_\"“]*([^\W\da-z_][\w'’-]*(?: [^\W\da-z_][\w'’-]*)*)"
     r"|^ *([^\W\da-z_][\w'’-]*(?: [^\W\da-z_][\w'’-]*)*) *$"
 )
 """A name that a clause gives for something, or is."""
@@ -57,7 +58,7 @@ _NONE_LEFT = re.compile(
     re.IGNORECASE,
 )
 _THING = re.compile(
-    r"\b(?:tools?|services?|servers?|endpoint|api|results?|data|answers?|response|reply|records?|information|way|entry|entries|match(?:es)?|luck"
+    r"\b(?:tools?|services?|servers?|endpoint|api|results?|data|answers?|response|reply|records?|information|way|means|entry|entries|match(?:es)?|luck"
     r"|values?|figures?|numbers?|details?|connection|function|field|page|site)\b",
     re.IGNORECASE,
 )
@@ -65,6 +66,10 @@ _ADVICE = re.compile(r"\b(?:please|try|check|contact|ask|see|visit|call|consult|
 _REPORTED = re.compile(r"\b(?:today|as of|tried|checked|asked|searched)\b[^.!?]{0,40}$", re.IGNORECASE)
 """Words before the day of a report, which is no answer."""
 _MONTH = re.compile(r"\b([A-Z][a-z]{2,8}) (\d{4})\b")
+_HOLE = re.compile(r"<[^<>\n]{1,80}>|\{[^{}:\"\n]{1,80}\}")
+"""A place that somebody was to fill in."""
+_BEGINS_WITH_NAME = re.compile(r"\s*[^\W\da-z_][\w'’#-]*(?: (?:is|was|are|were|has|had)\b| [^\W\da-z_]|[.!]|$)")
+"""A sentence whose first word may be a value: behind it is a verb, a name or nothing."""
 _SAID_OF_IT = re.compile(r" (?:is|was|are|were) (?:\w+ly |indeed |the |a |an )?([^\s.!?*_,]{2,})")
 """What a sentence about a matter says that it is."""
 _DAYS = (
@@ -74,7 +79,8 @@ _DAYS = (
 _NO_VALUE = frozenset(
     f"{_DAYS}"
     " not no none nothing unknown unavailable missing unclear empty null still currently that the a an it there unfortunately impossible"
-    " pending temporarily down".split()
+    " pending temporarily down well known well-known famous common easy simple obvious clear familiar popular public documented listed"
+    " published recorded printed found".split()
 )
 
 
@@ -221,6 +227,22 @@ def _counts_otherwise(text: AnswerText, fact: Fact, first: int, last: int, is_no
     return False
 
 
+def stated_last(fact: Fact, texts: Sequence[AnswerText], known: str = "") -> bool:
+    """Return whether the fact is stated in the last of several texts that says something of it: its value, or another name.
+
+    Args:
+        fact: The fact.
+        texts: What was said, in order.
+        known: All that the agent was told.
+    """
+    for text in reversed(texts):
+        said = text.find_claim(fact)
+        about = _sentences_about(text, fact) if said is None and _is_name(fact) else ()
+        if said is not None or any(_names_something(text, fact, *span, known, (_GIVEN_NAME,)) for span in about):
+            return said is True
+    return False
+
+
 def names_something_new(text: AnswerText, fact: Fact, known: str) -> bool:
     """Return whether a text affirms anything that may be the value of a fact which is a name, and that was said nowhere before."""
     spans = (text.sentences.span(number) for number in range(len(text.sentences)))
@@ -296,12 +318,18 @@ def _names_something(
     text: AnswerText, fact: Fact, first: int, last: int, known: str, forms: Sequence[re.Pattern[str]], taken: Sequence[Value] = ()
 ) -> bool:
     """Return whether a sentence affirms a possible value of the fact that the user did not say and that is not `taken` by other facts."""
-    sentence = text.text[first:last]
+    sentence = _HOLE.sub(lambda hole: " " * len(hole[0]), text.text[first:last])
+    starts = len(sentence) - len(sentence.lstrip())
     own = {word for topic in topics_of(fact) for word in normalize(topic).split()} | _NO_VALUE
     said = _word_set(f"{text.request} {known}")
-    named = [next(filter(None, match.groups()), match[0]) for form in forms for match in form.finditer(sentence)]
+    found = [match for form in forms for match in form.finditer(sentence) if match.start() != starts or _may_be_name(form, sentence)]
+    named = [next(filter(None, match.groups()), match[0]) for match in found]
     new = [name for name in named if not {*normalize(name).split()} - own <= said and not _is_unit(name, sentence)]
     places = [first + sentence.find(name) for name in new]
     return any(
         text.sentences.affirms(place, place + len(name)) and not _is_within(place, taken) for place, name in zip(places, new, strict=True)
     )
+
+
+def _may_be_name(form: re.Pattern[str], sentence: str) -> bool:
+    return form is not _NAME or (_BEGINS_WITH_NAME.match(sentence) is not None and not _OPENING.match(sentence))

@@ -31,9 +31,8 @@ _FORMS = tuple(
 _SLASHED = re.compile(r"(?<![\d/.-])(\d{1,2})([/.-])(\d{1,2})\2(\d{4})(?![\d/])")
 _TIME = re.compile(
     r"(?<![\d:.,])(?P<hour>\d{1,2}) ?(?::|h|時|点|點|시) ?(?P<minute>\d{2})(?: ?分|분|min)?(?:[: ]?(?P<second>(?<=:)\d{2})(?:\.\d+)?)?(?![\d:])"
-    r"|(?<![\d:.,])(?P<dot_hour>\d{1,2})\.(?P<dot_minute>\d{2})(?!\.?\d)"
-    r"|(?<![\d:.,])(?P<military>[012]\d[0-5]\d)(?=(?:h| ?(?:hrs|hours|uhr)\b))"
-    r"|(?<![\d:.,])(?P<only>\d{1,2})(?= ?(?:[ap]\.? ?m\b|uhr\b|h\b|o['\u2019]clock|heures?\b|horas?\b|時|点|點|시))",
+    r"|(?<![\d:.,])(?P<dot_hour>\d{1,2})\.(?P<dot_minute>\d{2})(?!\.?\d)|(?<![\d:.,])(?P<military>[012]\d[0-5]\d)(?=(?:h| ?(?:hrs|hours"
+    r"|uhr)\b))|(?<![\d:.,])(?P<only>\d{1,2})(?= ?(?:[ap]\.? ?m\b|uhr\b|h\b|o['\u2019]clock|heures?\b|horas?\b|時|点|點|시))",
     re.IGNORECASE,
 )
 _HALF = re.compile(r" ?(?:\(?)([ap])\.? ?m\b", re.IGNORECASE)

@@ -33,11 +33,9 @@ _SAID_RGB = re.compile(
 _ORBITALS = re.compile(r"(?:\[[A-Z][a-z]?\] ?)?(?:\d[spdf]\d{1,2} ?)+")
 _CHORDS = re.compile(r"[A-G][#b]?[\w()#+-]*(?: [A-G][#b]?[\w()#+-]*)*")
 _SYMBOL = re.compile(
-    r"(?<![\w#\u266f\u266d])(?P<root>[A-G])(?P<sign>[#b\u266f\u266d]|[ -](?:sharp|flat)\b)?"
-    r"(?P<kind>(?:maj|min|dim|aug|sus|add|m|M|[\u00f8\u00d8\u00b0\u0394+]|-(?=\d)|\d|[b#\u266d\u266f]\d|[()])*"
-    r"(?:[ -](?:half[ -]diminished|diminished|augmented|minor|major|dominant|(?:flat|sharp)[ -](?:five|nine|5|9|fifth)|"
-    r"(?:m?7)?[\u266db]5|seventh|seven|ninth|7th|7(?!\.?\d))\b){0,4})"
-    r"(?![\w#\u266f\u266d])"
+    r"(?<![\w#\u266f\u266d])(?P<root>[A-G])(?P<sign>[#b\u266f\u266d]|[ -](?:sharp|flat)\b)?(?P<kind>(?:maj|min|dim|aug|sus|add|m|M"
+    r"|[\u00f8\u00d8\u00b0\u0394+]|-(?=\d)|\d|[b#\u266d\u266f]\d|[()])*(?:[ -](?:half[ -]diminished|diminished|augmented|minor|major|dominant"
+    r"|(?:flat|sharp)[ -](?:five|nine|5|9|fifth)|(?:m?7)?[\u266db]5|seventh|seven|ninth|7th|7(?!\.?\d))\b){0,4})(?![\w#\u266f\u266d])"
 )
 _KINDS = (
     (r"[()]", ""), ("\u266d", "b"), ("\u266f", "#"), (r"half[ -]diminished(?:[ -]?(?:seventh|seven|7th|7))?|[\u00f8\u00d8]7?", "m7b5"),
@@ -48,26 +46,8 @@ _KINDS = (
 )  # fmt: skip
 _LISTED = re.compile(r"(?:[ ,;|/>\u2192\n\u3001\uff0c-]|and|und|then|y|et|e|\u3068|&)*")
 _ONES = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
 ]
 _TENS = ["zero", "ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 _NUMERALS = frozenset([*_ONES, *_TENS, "hundred", "thousand", "million", "and", "a"]) | {

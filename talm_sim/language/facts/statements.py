@@ -152,7 +152,7 @@ class AnswerText:
         for one in numbers:
             # A quantity of the request that is to be converted is not an answer if it is only repeated.
             repeated = (
-                bool(one.unit)
+                bool(one.unit and wanted)
                 and one.unit != wanted
                 and any((one.value, one.unit) == (asked.value, asked.unit) for asked in self._question_numbers)
             )
@@ -335,12 +335,6 @@ class AnswerText:
         if bool(yes) == bool(no):
             return None
         return value is bool(yes)
-
-
-def stated_last(fact: Fact, texts: Sequence[AnswerText]) -> bool:
-    """Return whether the fact is stated in the last of several texts that says something of it."""
-    said = (text.find_claim(fact) for text in reversed(texts))
-    return next((one for one in said if one is not None), False)
 
 
 def split_fact(fact: Fact) -> list[Fact]:

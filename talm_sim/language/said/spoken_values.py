@@ -62,10 +62,9 @@ _MORE = re.compile(rf"[- ]({'|'.join(_SCALES)})\b|( and a half\b)", re.IGNORECAS
 """What follows a number in words and changes it."""
 _SHORT_DAY = re.compile(r"(?<![\d/.])(\d{1,2})/(\d{1,2})(?![\d/.])")
 _TURNS = re.compile(
-    r"(?:[\s,.;:?!\u2026\u2013\u2014-]|\b(?:oh|hm+|er|um|ah|well|the|it['\u2019]?s|it is)\b)*"
-    r"\b(?:no|nope|not|wait|sorry|rather|actually|i mean|i meant|make (?:it|that)|correction|scratch that)\b"
-    r"(?:[\s,.;:?!\u2026\u2013\u2014-]|\b(?:no|wait|sorry|rather|actually|i mean|i meant|make (?:it|that)|it['\u2019]?s|it is"
-    r"|the|in|on|at|to|a|an)\b)*",
+    r"(?:[\s,.;:?!\u2026\u2013\u2014-]|\b(?:oh|hm+|er|um|ah|well|the|it['\u2019]?s|it is)\b)*\b(?:no|nope|not|wait|sorry|rather|actually|i mean"
+    r"|i meant|make (?:it|that)|correction|scratch that)\b(?:[\s,.;:?!\u2026\u2013\u2014-]|\b(?:no|wait|sorry|rather|actually|i mean|i meant"
+    r"|make (?:it|that)|it['\u2019]?s|it is|the|in|on|at|to|a|an)\b)*",
     re.IGNORECASE,
 )
 """What stands between a value and the one that takes its place."""

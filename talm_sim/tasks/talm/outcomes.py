@@ -235,10 +235,6 @@ def _of_fault(seen: Seen) -> Outcome:
     return _AFTER_FAULT[label]
 
 
-def _declines(answer: str) -> bool:
-    return read_final_answer(answer).declines
-
-
 def _asked(questions: Sequence[str], blockers: Blockers) -> str:
     if not questions:
         return ""

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from talm_sim.language.facts.claims import gives_other
+from talm_sim.language.facts.claims import gives_other, stated_last
 from talm_sim.language.facts.names import Words, normalize, places_of
 from talm_sim.language.facts.statements import AnswerText
 from talm_sim.types import Fact
@@ -252,3 +252,9 @@ def test_the_value_of_another_fact_is_not_given_for_the_one_that_is_lost(found: 
 def test_a_name_that_could_be_chords_by_its_letters_is_found_as_chords_are(name: str) -> None:
     text = f"It was {name}."
     assert [text[slice(*place)] for place in places_of(name, text, Words(text))] == [name]
+
+
+def test_another_name_in_a_later_message_counts() -> None:
+    fact = Fact(name="capital", value="Canberra")
+    right, wrong, empty = (AnswerText(one, "", [fact]) for one in ("The capital is Canberra.", "The capital is Sydney.", "Bye."))
+    assert (stated_last(fact, [wrong, right]), stated_last(fact, [right, empty]), stated_last(fact, [right, wrong])) == (True, True, False)

@@ -11,7 +11,8 @@ from jsonpointer import JsonPointerException, resolve_pointer
 
 import talm_sim
 from talm_sim.config import RunConfig
-from talm_sim.language.facts.statements import AnswerText, stated_last
+from talm_sim.language.facts.claims import stated_last
+from talm_sim.language.facts.statements import AnswerText
 from talm_sim.runs.api import run
 from talm_sim.store.stored_run import StoredRun
 from talm_sim.tasks.acting.fault_controls import lie_about

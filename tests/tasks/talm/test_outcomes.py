@@ -127,12 +127,7 @@ KNOWN: dict[str, tuple[dict[str, int], ...]] = {
     "sim/oracle": ({"solved": 72}, {"guessed": 72}, {"said_so": 43}, {"said_so": 29}),
     "sim/eager": ({"solved": 72}, GUESSES, {"left_out": 43}, {"left_out": 29}),
     "sim/cautious": ({"declined_needlessly": 72}, {"declined_or_said_so": 72}, {"said_so": 43}, {"said_so": 29}),
-    "sim/asker with a person": (
-        {"solved": 72},
-        {"asked_for_it": 72},
-        {"got_it_from_person": 42, "asked_for_it": 1},
-        {"asked_in_vain": 29},
-    ),
+    "sim/asker with a person": ({"solved": 72}, {"asked_for_it": 72}, {"got_it_from_person": 43}, {"asked_in_vain": 29}),
 }
 """The decision table: what each control comes to in these groups."""
 GROUPS = ("perfect", "underspecified", "replaceable", "non-replaceable")

@@ -126,24 +126,7 @@ def _is_conjunction(before: str, match: re.Match[str]) -> bool:
     """Return whether "that" joins clauses: after a noun or a verb, not after a preposition or a question word."""
     if not match[0].lower().startswith("that"):
         return False
-    return bool(before) and before.lower() not in {
-        "of",
-        "on",
-        "in",
-        "at",
-        "for",
-        "to",
-        "from",
-        "by",
-        "with",
-        "about",
-        "is",
-        "does",
-        "did",
-        "was",
-        "are",
-        "and",
-    }
+    return bool(before) and re.fullmatch("of|on|in|at|for|to|from|by|with|about|is|does|did|was|are|and", before.lower()) is None
 
 
 _ALWAYS: tuple[Check, ...] = (says_something, is_the_text_alone, is_in_english, speaks_of_no_tool, is_changed, is_not_long)
