@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from talm_sim.common.typed_options import OptionsModel, fault_of
 from talm_sim.errors import PrerequisiteError
+from talm_sim.foreign.error_text import escape_control
 from talm_sim.recordings import HttpResponse
 from talm_sim.types import JsonObject, Route, ToolSpec
 
@@ -49,7 +50,9 @@ def tool_name(own: str) -> str:
 
 @cache
 def _say_changed(own: str, name: str) -> None:
-    log.warning("tool '%s' is called '%s' here: models take letters, digits, _ and - alone; scenarios may use either name", own, name)
+    log.warning(
+        "tool '%s' is called '%s' here: models take letters, digits, _ and - alone; scenarios may use either name", escape_control(own), name
+    )
 
 
 def tool_spec(fields: Mapping[str, object]) -> ToolSpec:
