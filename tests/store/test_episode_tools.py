@@ -136,7 +136,7 @@ def test_an_episode_that_waits_starts_again_with_new_tools_in_another_process(tm
     (question,) = stored.pending()
     answer(stored.path, question.key, "A1")
     (episode,) = talm_sim.resume(stored, agent=act, tools=Hall).episodes()
-    assert (episode.answer, episode.attempt) == ('{"number":2,"seat":"A1"} {"free":98}', 2)
+    assert (episode.answer, episode.attempt) == ("{'seat': 'A1', 'number': 2} {'free': 98}", 2)
     assert Hall.open_halls == 0
 
 
@@ -162,7 +162,7 @@ def test_our_agent_starts_again_only_where_its_tools_are_its_own(tmp_path: Path,
     assert (episode.attempt, len(again)) == ((1, 0) if tools == "shared" else (2, 2))
     if tools == "shared":
         return
-    assert [event.result for event in episode.tool_events] == ['{"number":1,"seat":"A1"}', '{"free":99}']
+    assert [event.result for event in episode.tool_events] == ['{"seat":"A1","number":1}', '{"free":99}']
 
 
 SLOW = """
