@@ -24,6 +24,7 @@ from langchain_core.tools import BaseTool, tool
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 
+from talm_sim.common.json_values import read_json
 from talm_sim.tools_env.perturbations import PERTURBATIONS, Call, Outcome, Perturbation
 from tests.models.loopback import Answer, Seen, chat_answer
 
@@ -170,7 +171,7 @@ def act_on(version: Version, talk: Sequence[Mapping[str, Any]]) -> Calls | str:
         talk: The conversation so far, as OpenAI's messages.
     """
     museum = next(name for name in PRICES if any(name in str(one["content"]) for one in talk if one["role"] == "user"))
-    results = [json.loads(one["content"]) for one in talk if one["role"] == "tool"]
+    results = [read_json(one["content"]) or {"error": one["content"]} for one in talk if one["role"] == "tool"]
     if not results:
         look_up: Calls = [("ticket_price", {"museum": museum})]
         return look_up if version == "lying" else [*look_up, ("price_list", {})]

@@ -75,7 +75,8 @@ class Stage:
 
     def play(self, agent: str, version: Version, fault: str, **tools: Any) -> StoredRun:
         self.server.reply = model_server(version)
-        more: dict[str, Any] = {"model": HANDED} if agent == "handed model" else {}
+        # LangChain's graph would raise what its tools raise.
+        more: dict[str, Any] = {"handed model": {"model": HANDED}, "langchain_agent": {"tool_errors": "text"}}.get(agent, {})
         played = OWN[agent](version) if agent in OWN else self.recipes[agent]
         world: dict[str, Any] = {"scenarios": self.scenarios, "run_dir": self.directory, "human": "none", "progress": False}
         return talm_sim.run(agent=played, perturb=fault, **world, **tools, **more)

@@ -16,6 +16,7 @@ From the lowest layer up:
 - `control_names.py` names the controls, `sim.py` plays them
 - `registry.py` opens models by name
 - `endpoint.py` connects to a model's servers, `sdks.py` sends by the SDKs
+- `asked.py` says what an agent asks of a turn
 - `langchain_chat.py`, `anthropic_messages.py`, `openai_chat.py` and `openai_responses.py` speak to a user's own model and in three protocols
 - `served_scoring.py` scores texts on a server, `openai_servers.py` opens `openai/...` and `openai-api/...`
 - `local/` runs models in this process

@@ -102,7 +102,7 @@ def answer(server: ModelServer, path: str, body: dict[str, Any]) -> tuple[int, d
     server.asked.append(path)
     last = body["messages"][-1]
     message: dict[str, Any] = {"role": "assistant", "content": f"It says {last['content']}"}
-    if last["role"] == "user" or "error" in last["content"]:
+    if last["role"] == "user" or "Error" in last["content"]:
         call = {"id": f"c{len(body['messages'])}", "type": "function", "function": {"name": "price", "arguments": '{"item": "tea"}'}}
         message = {"role": "assistant", "content": None, "tool_calls": [call]}
     return saying(message)
