@@ -158,9 +158,11 @@ class AgentTask(Task[AgentTaskOptionsT]):
         job = job if job.options.agent is None else settle_own_agent(job)
         few = job.options.agent is None and job.config.model.removeprefix("sim/") not in FAULT_CONTROLS
         turns = TURNS if few else _OWN_TURNS
-        errors = "text" if job.options.agent is None else job.options.tool_errors
-        settled = settle_acting(job, recorded, turn_limit=turns, finish=_finish_of(job.options), tool_errors=errors)
-        return settled.having(tool_errors=_errors_of(settled, recorded)) if errors == "auto" else settled
+        options = job.options
+        limit = options.result_limit or (RESULT_LIMIT if options.agent is None else None)
+        settled = settle_acting(job, recorded, turn_limit=turns, finish=_finish_of(options), result_limit=limit)
+        own = options.agent is not None and options.tool_errors == "auto"
+        return settled.having(tool_errors=_errors_of(settled, recorded)) if own else settled
 
     def key(self, job: Job[AgentTaskOptionsT]) -> Mapping[str, Any]:
         """Return the settings that shape a conversation."""
@@ -251,7 +253,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
 
             rounds = 0 if options.human in {"none", "recorded"} else options.rounds
             own_limits = (options.turn_limit or TURNS, options.token_limit, options.agent_timeout, rounds)
-            return Sessions(own, AgentRules(*own_limits, options.tool_errors == "text", options.agent_context))
+            return Sessions(own, AgentRules(*own_limits, options.tool_errors != "raise", options.agent_context))
         groups, alone = () if options.no_awareness else self.splits["all"], options.stop_after is not None
         asked = {group: self.questions(group) for group in groups}
         limits = (options.turn_limit or TURNS, options.token_limit)

@@ -121,7 +121,7 @@ class AgentTaskOptions(AgentOptions):
     tool_errors: Literal["auto", "raise", "text"] = option(
         "auto", GEN, "How your agent learns that a tool failed: an error (raise) or a text.", metavar="NAME", rare=True
     )
-    """`auto` is settled when a run is built: `raise`, and of the built-in agent `text`."""
+    """`auto` is settled when a run is built, as `raise`; the built-in agent, and your agent in a run from before, reads texts."""
     agent_context: ProviderOptions = option({}, GEN, "Context of your graph (context_schema); repeatable.", metavar="K=V", rare=True)
 
     @property
