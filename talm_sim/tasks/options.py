@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field
 
 from talm_sim.common.typed_options import OptionsModel
 from talm_sim.config import GEN, OPE, RESULT_LIMIT, SCO, WHOLE_RESULT, Names, ProviderOptions, option
@@ -118,11 +118,13 @@ class AgentTaskOptions(AgentOptions):
     """`auto` is settled when a run is built: `talm_sim.tasks.acting.acting_task.FINISH_BY`, of your own agent `text`."""
     result_limit: int | None = option(None, GEN, "Characters of a tool's result that are read.", metavar="N", rare=True, ge=1)
     """By the agent, and so by the judges. By default 8,000 for the built-in agent; your agent gets whole results."""
-    tool_errors: Literal["auto", "raise", "text"] = option(
+    tool_errors: Annotated[Literal["auto", "raise", "text"], Field(exclude_if=lambda way: way == "auto")] = option(
         "auto", GEN, "How your agent learns that a tool failed: an error (raise) or a text.", metavar="NAME", rare=True
     )
     """`auto` is settled when a run is built, as `raise`; the built-in agent, and your agent in a run from before, reads texts."""
-    agent_context: ProviderOptions = option({}, GEN, "Context of your graph (context_schema); repeatable.", metavar="K=V", rare=True)
+    agent_context: Annotated[ProviderOptions, Field(exclude_if=lambda given: not given)] = option(
+        {}, GEN, "Context of your graph (context_schema); repeatable.", metavar="K=V", rare=True
+    )
 
     @property
     def most_read(self) -> int:
