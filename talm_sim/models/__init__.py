@@ -4,7 +4,6 @@ This room knows neither tools nor graphs. What records traffic is passed in as a
 
 From the lowest layer up:
 
-- `asked.py` passes on what an own agent asks of a turn
 - `base.py` is the protocol, `retries.py` says when to try again
 - `formats/` writes and reads tool calls as each family of models does
 - `parsing.py` reads what a model wrote, `yes_no.py` an answer to a Yes/No question, `answers.py` a server's answer
@@ -16,7 +15,7 @@ From the lowest layer up:
 - `control_names.py` names the controls, `sim.py` plays them
 - `registry.py` opens models by name
 - `endpoint.py` connects to a model's servers, `sdks.py` sends by the SDKs
-- `asked.py` says what an agent asks of a turn
+- `asked.py` says what an own agent asks of a turn
 - `langchain_chat.py`, `anthropic_messages.py`, `openai_chat.py` and `openai_responses.py` speak to a user's own model and in three protocols
 - `served_scoring.py` scores texts on a server, `openai_servers.py` opens `openai/...` and `openai-api/...`
 - `local/` runs models in this process

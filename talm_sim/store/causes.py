@@ -82,7 +82,7 @@ def _say_ran_out(episodes: Sequence[Episode], whole: int) -> str:
     repeats = sum(_repeats_a_refused_call(episode) for episode in episodes)
     more = f", {repeats} of them repeating a call that the tool refuses" if repeats else ""
     more += f"; {in_words} ended in words without calling Finish: try --finish text" if in_words >= len(episodes) / 2 else ""
-    return f"{len(episodes)} of {whole} ran out of turns or tokens{more}"
+    return f"{len(episodes)} of {whole} ended at the limit of turns or tokens, whatever else they came to{more}"
 
 
 def _repeats_a_refused_call(episode: Episode) -> bool:

@@ -96,7 +96,7 @@ def test_a_careless_agent_fails_and_its_worst_episode_is_named(talm: Talm) -> No
         found[name] == {"n": "3", "solved": "·", "made up": "3"} for name in ("a fact missing", "a tool hidden", "http-500", "empty-result")
     )
     assert found["off-by-one"] == {"words": "never met: it changes nothing in these answers"}
-    assert "never: asked, said so, passed on, no answer, left out, wrong" in out and "fails    21 made up (of 24 episodes)" in out
+    assert "none: asked, said so, passed on, no answer, left out, wrong" in out and "fails    21 made up (of 24 episodes)" in out
     assert "look at  talm-sim show try-1:find_price.underspecified\n" in out
     code, shown, _ = talm("show", "try-1:find_price.underspecified")
     assert code == 0 and "find_price(item='Utopia')" in shown

@@ -241,7 +241,7 @@ def test_recordings_and_the_run_are_found_wherever_an_agent_moves(tmp_path: Path
     monkeypatch.chdir(tmp_path)
     world |= {"run_dir": Path("mine"), "cassettes": Path("cassettes"), "max_episodes": 1, "tools": "replay"}
     stored = talm_sim.run(**world, agent=act)
-    assert [one.answer for one in stored.episodes()] == [f'{{"latitude":{latitude}}}' for latitude in TOWNS.values()]
+    assert [one.answer for one in stored.episodes()] == [str({"latitude": latitude}) for latitude in TOWNS.values()]
     (missed,) = talm_sim.run(**world, agent=asks_for_another, scenario="towns-rome").episodes()
     assert (missed.error or "").startswith("cassettes/tools/perfect/towns-rome.json: ")
     os.chdir("/")  # as a thread that an agent left behind may

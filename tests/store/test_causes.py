@@ -22,12 +22,12 @@ CAUSES: dict[str, tuple[Mapping[str, Any], str, str]] = {
     "ran out in words": (
         {"termination": Termination.TOKEN_LIMIT, "model_turns": (ModelTurn(text="Done."),), **OK},
         "ran_out",
-        "ran out of turns or tokens; {n} ended in words without calling Finish: try --finish text",
+        "ended at the limit of turns or tokens, whatever else they came to; {n} ended in words without calling Finish: try --finish text",
     ),
     "repeats a refused call": (
         {"termination": Termination.TURN_LIMIT, "model_turns": CALLING, "events": (*OK["events"], FAILED, FAILED)},
         "ran_out",
-        "ran out of turns or tokens, {n} of them repeating a call that the tool refuses",
+        "ended at the limit of turns or tokens, whatever else they came to, {n} of them repeating a call that the tool refuses",
     ),
     "all calls failed": ({"events": (FAILED,)}, "wrong_answer", "all calls of tools failed, mostly with http_500"),
     "never called": ({}, "wrong_answer", "no tool was called before the answer"),

@@ -51,7 +51,7 @@ def test_a_name_is_made_by_one_function(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_schema_is_shortened_by_one_function(monkeypatch: pytest.MonkeyPatch) -> None:
-    _replace(monkeypatch, shorten, lambda reading, schema, deepest=0, seen=(): {"type": "string", "description": "short"})
+    _replace(monkeypatch, shorten, lambda reading, schema, deepest=0, seen=(), **more: {"type": "string", "description": "short"})
     (operation,) = tools_from_openapi(_document()).specs.values()
     assert operation.parameters["properties"]["place"]["description"] == "short"
     assert read_schema({"type": "object"})[0]["description"] == "short"  # what a Python source and an MCP server call

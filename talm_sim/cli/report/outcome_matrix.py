@@ -130,7 +130,7 @@ def matrix_lines(blocks: Sequence[tuple[str, Sequence[Situation]]]) -> Iterator[
             yield tuple(_line(one, label, heads, first, gap))
     never = [head for head in (*_GOOD, *_BAD) if head not in heads]
     excuses = dict.fromkeys(why for one in every for row in one.rows if (why := one.excused(row)))
-    below = [*([f"never: {', '.join(never)}"] if never else []), *([f"* not counted: {', '.join(excuses)}"] if excuses else [])]
+    below = [*([f"none: {', '.join(never)}"] if never else []), *([f"* not counted: {', '.join(excuses)}"] if excuses else [])]
     for line in ["; ".join(below)] if len("; ".join(below)) <= WIDTH - 2 else below:
         yield (Line(text=f"  {line}", style="faint"),)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, get_origin
 
 from talm_sim.errors import PrerequisiteError
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
 
 def injected_arguments(tool: BaseTool) -> frozenset[str]:
     """Return the names of the arguments that not the model but the graph gives: its state, its store, the call's id, its runtime."""
+    if isinstance(tool.args_schema, dict):
+        return tool._injected_args_keys
     whole, shown = map(_fields, (tool.get_input_schema(), tool.tool_call_schema))
     return frozenset((whole - shown) | tool._injected_args_keys)
 
@@ -23,8 +26,8 @@ def _fields(schema: Any) -> set[str]:
     return set(schema.model_fields if hasattr(schema, "model_fields") else schema.__fields__)  # type: ignore[attr-defined]
 
 
-def value_without_graph(tool: BaseTool, name: str, call_id: str) -> Any:
-    """Return an argument that a graph injects where no graph calls: a runtime without state, the id of the call.
+def filled(tool: BaseTool, names: frozenset[str], given: Mapping[str, Any], call_id: str) -> dict[str, Any]:
+    """Return the arguments that a graph injects: what it `given`, and where no graph calls a runtime without state and the id of the call.
 
     Raises:
         PrerequisiteError: It is the graph's state or store, which nothing else has.
@@ -32,10 +35,17 @@ def value_without_graph(tool: BaseTool, name: str, call_id: str) -> Any:
     from langchain_core.tools import InjectedToolCallId
     from langgraph.prebuilt import ToolRuntime
 
-    field = getattr(tool.get_input_schema(), "model_fields", {}).get(name)
-    kinds = [get_origin(one) or (one if isinstance(one, type) else type(one)) for one in (field.annotation, *field.metadata)] if field else []
-    if ToolRuntime in kinds:
-        return ToolRuntime(state={}, context=None, config={}, stream_writer=lambda _: None, tool_call_id=call_id, store=None)
-    if InjectedToolCallId in kinds:
-        return call_id
-    raise PrerequisiteError(f"tool '{tool.name}' needs '{name}' from the graph that calls it; name that compiled graph: --agent MODULE:GRAPH.")
+    found = {name: given[name] for name in names if name in given}
+    for name in sorted(names - found.keys()):
+        field = getattr(tool.get_input_schema(), "model_fields", {}).get(name)
+        kinds = (
+            [get_origin(one) or (one if isinstance(one, type) else type(one)) for one in (field.annotation, *field.metadata)] if field else []
+        )
+        if ToolRuntime in kinds:
+            found[name] = ToolRuntime(state={}, context=None, config={}, stream_writer=lambda _: None, tool_call_id=call_id, store=None)
+        elif InjectedToolCallId in kinds:
+            found[name] = call_id
+        elif field is None or field.is_required():
+            needed = f"tool '{tool.name}' needs '{name}' from the graph that calls it"
+            raise PrerequisiteError(f"{needed}; name that compiled graph: --agent MODULE:GRAPH.")
+    return found

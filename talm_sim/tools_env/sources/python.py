@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic_core import to_json
 
 from talm_sim.common.digests import canonical_json, digest
+from talm_sim.common.json_values import read_json
 from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.foreign.code import in_foreign_code
 from talm_sim.foreign.error_text import error_line
@@ -25,7 +26,7 @@ from talm_sim.recordings import ARTIFACT_HEADER, TEXT_HEADER, WORDED_HEADER, Htt
 from talm_sim.tools_env.routes import answer, function_error, posted
 from talm_sim.tools_env.sources.base import CALL_ID, INJECTED, EpisodeCalls, NotTaken, SourceRequest, tool_name, tool_spec
 from talm_sim.tools_env.sources.factories import EndedError, Made, check_maker, make_tools, makes_tools, name_of, run_apart
-from talm_sim.tools_env.sources.injected import injected_arguments, value_without_graph
+from talm_sim.tools_env.sources.injected import filled, injected_arguments
 from talm_sim.tools_env.sources.tool_schemas import read_schema
 from talm_sim.types import JsonObject, ToolSpec
 
@@ -175,13 +176,13 @@ class _Toolset:
 async def _answer_call(tool: BaseTool, arguments: Mapping[str, object], timeout: float, injected: frozenset[str]) -> HttpResponse:
     """Return what a tool answers, in time; an error is its failure."""
     given, call_id = INJECTED.get(), INJECTED.get().get(CALL_ID, "call")
-    apart = {name: given[name] if name in given else value_without_graph(tool, name, call_id) for name in sorted(injected)}
+    apart = filled(tool, injected, given, call_id) if injected else {}
     agents = working_for.get()
     work = agents or Work()
     try:
         async with in_time(work, timeout):
             with in_foreign_code():
-                return await on_foreign_loop(_run_tool(tool, {**arguments, **apart}, call_id if apart else ""), work)
+                return await on_foreign_loop(_run_tool(tool, {**arguments, **apart}, call_id if injected else ""), work)
     except TimeoutError:
         if agents is None:  # a user's agent has its own time limit, and the loop is needed until then
             await abandon_loop_of(work)
@@ -287,7 +288,11 @@ async def _collect_result(tool: BaseTool, arguments: JsonObject, call_id: str) -
     message = await _invoke(tool, {"type": "tool_call", "id": call_id or "call", "name": tool.name, "args": arguments})
     if not isinstance(message, ToolMessage):
         return Returned(message)
-    return Returned(message.content, message.artifact, message.status == "error")
+    content: Any = message.content
+    value = read_json(content) if isinstance(content, str) and tool.response_format == "content" else None
+    if isinstance(value, dict | list) and json.dumps(value, ensure_ascii=False) == content:
+        content = value
+    return Returned(content, message.artifact, message.status == "error")
 
 
 def _written(found: Returned) -> HttpResponse:

@@ -11,7 +11,7 @@ from langchain_core.tools import InjectedToolArg, InjectedToolCallId, Structured
 from langgraph.prebuilt import InjectedState, InjectedStore
 from pydantic import BaseModel
 
-from talm_sim.errors import ToolError
+from talm_sim.errors import PrerequisiteError, ToolError
 from talm_sim.tools_env.argument_check import validate_arguments
 from talm_sim.tools_env.sources.python import PythonSource
 from talm_sim.tools_env.sources.tool_schemas import read_schema
@@ -90,9 +90,15 @@ async def of_state(q: str, state: Annotated[dict[str, Any], InjectedState], call
 
 
 @tool
-def of_store(q: str, store: Annotated[Any, InjectedStore()], user: Annotated[str, InjectedToolArg] = "someone") -> list[Any]:
+def of_store(q: str, store: Annotated[Any, InjectedStore()]) -> list[Any]:
     """Say what it is given."""
-    return [q, store, user]
+    return [q, store]
+
+
+@tool
+def of_default(q: str, user: Annotated[str, InjectedToolArg] = "someone") -> list[Any]:
+    """Say what it is given."""
+    return [q, user]
 
 
 def of_function(q: str, runtime: ToolRuntime) -> list[Any]:
@@ -118,11 +124,10 @@ async def test_a_tool_with_a_json_schema_of_its_own_is_checked_by_all_of_it() ->
 
 
 async def test_what_the_framework_fills_in_is_no_argument() -> None:
-    source = PythonSource("x", [of_runtime, of_state, of_store, of_function, of_nobody])
-    given = {"of_runtime": [{}, "call"], "of_state": [{}, "call"], "of_store": [None, "someone"], "of_function": [{}, "call"]}
-    for name, found in given.items():
+    source = PythonSource("x", [of_runtime, of_function, of_default, of_state, of_store, of_nobody])
+    for name, found in {"of_runtime": [{}, "call"], "of_function": [{}, "call"], "of_default": ["someone"]}.items():
         assert [*source.specs[name].parameters["properties"]] == ["q"]
         assert json.loads((await source.call(name, {"q": "a"}, "")).body) == ["a", *found]
-    assert [tuple(one) for one in source.not_taken] == [
-        ("of_nobody", "needs 'user' from the agent that calls it, and agents here do not provide it.")
-    ]
+    for name, needed in {"of_state": "state", "of_store": "store", "of_nobody": "user"}.items():
+        with pytest.raises(PrerequisiteError, match=f"'{needed}' from the graph that calls it; name that compiled graph"):
+            await source.call(name, {"q": "a"}, "")
