@@ -94,7 +94,9 @@ def test_it_plays_every_run_of_a_process(recipe: ModuleType, server: Loopback, t
         assert told.episodes[0].termination == "agent_error" and told.episodes[0].error.startswith("injected fault http-500: ToolStatusError: ")
         return
     told.told_the_user_it_failed()
-    assert "HTTP 500: Internal Server Error." in server.seen[-1].body["messages"][-1]["content"]
+    read = server.seen[-1].body["messages"][-1]["content"]
+    # The OpenAI Agents SDK has words of its own for what a tool raises, with the error in some versions alone.
+    assert "HTTP 500: Internal Server Error." in read or (recipe.__name__ == "openai_agents" and "An error occurred" in read)
 
 
 def test_what_a_model_makes_up_is_told_to_it(recipe: ModuleType, server: Loopback, tmp_path: Path) -> None:
