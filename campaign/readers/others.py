@@ -33,7 +33,7 @@ from talm_sim.store.files.manifest import check_name
 from talm_sim.store.people.sample import Sample
 from talm_sim.tasks import pass_question
 from talm_sim.tasks.talm.making import giveaways
-from talm_sim.tools_env.environment import validate_arguments
+from talm_sim.tools_env.argument_check import validate_arguments
 from talm_sim.tools_env.perturbations import open_perturbations
 from talm_sim.tools_env.perturbations.silent import is_echo, move_days
 from talm_sim.tools_env.sources.openapi_document import tools_from_openapi
@@ -159,7 +159,7 @@ READ: Final[Reading] = {
     ),
     "tools_env.perturbations.silent_values: fields of answers": _field,
     "tools_env.sources.openapi_document: OpenAPI texts": _openapi,
-    "tools_env.environment: arguments": lambda text: validate_arguments(SPEC, {"amount": text, text: 1}),
+    "tools_env.argument_check: arguments": lambda text: validate_arguments(SPEC, {"amount": text, text: 1}),
     "cli.terminal.text: what a person judges": _judged,
     "cli.person.label_files: labels as CSV": _labels,
     "world.lookup: looked up names": lambda text: (fold(text), not_found("city", text, ["Hanoi", "Bern"])),

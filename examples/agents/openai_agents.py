@@ -34,7 +34,7 @@ def as_function_tool(tool: BaseTool) -> FunctionTool:
         try:
             result = await tool.ainvoke(json.loads(arguments))
         except Exception as err:
-            return default_tool_error_function(context, err)
+            return str(default_tool_error_function(context, err))
         return result if isinstance(result, str) else json.dumps(result)
 
     return FunctionTool(tool.name, tool.description, tool.args_schema, call, strict_json_schema=False)

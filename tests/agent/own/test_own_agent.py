@@ -225,8 +225,8 @@ async def test_an_agent_waits_for_a_person_where_it_is_and_starts_again_in_anoth
         nonlocal begun
         begun += 1
         by_name = {one.name: one for one in tools}
-        calls = by_name["ask_human"].ainvoke({"question": "Which?"}), by_name["airport_info"].ainvoke({"code": "HAN"})
-        asked, _ = await asyncio.gather(*calls, return_exceptions=True)
+        calls: list[Any] = [by_name["ask_human"].ainvoke({"question": "Which?"}), by_name["airport_info"].ainvoke({"code": "HAN"})]
+        asked: Any = (await asyncio.gather(*calls, return_exceptions=True))[0]
         return f"{asked} {await by_name['airport_info'].ainvoke({'code': 'SGN'})}"
 
     agent = agent_of(act, human="terminal", perturb=("http-500:times=1",))

@@ -22,7 +22,7 @@ VALUE = {"anyOf": [{"type": ["string", "null"]}, {"type": "array", "items": {"$r
 NODE = {"type": "object", "properties": {"next": {"$ref": "#"}, "n": OPTIONAL}, "required": ["n"], "additionalProperties": False}
 TUPLE = {"type": "array", "items": [{"type": "integer"}, OPTIONAL], "definitions": {"x": {"exclusiveMinimum": True}}}
 
-SCHEMAS: list[tuple[dict[str, Any], dict[str, Any], list[Any], list[Any]]] = [
+SCHEMAS: list[tuple[Any, dict[str, Any], list[Any], list[Any]]] = [
     (OPTIONAL, {"type": "integer"}, [1, None], ["x"]),
     ({"type": "array", "items": OPTIONAL}, {"type": "array", "items": {"type": "integer"}}, [[None, 1]], [[None, "x"]]),
     ({"type": ["string", "null"], "enum": ["a"]}, {"type": "string", "enum": ["a"]}, ["a"], [None]),
@@ -125,7 +125,8 @@ async def test_a_tool_with_a_json_schema_of_its_own_is_checked_by_all_of_it() ->
 
 async def test_what_the_framework_fills_in_is_no_argument() -> None:
     source = PythonSource("x", [of_runtime, of_function, of_default, of_state, of_store, of_nobody])
-    for name, found in {"of_runtime": [{}, "call"], "of_function": [{}, "call"], "of_default": ["someone"]}.items():
+    given: dict[str, list[Any]] = {"of_runtime": [{}, "call"], "of_function": [{}, "call"], "of_default": ["someone"]}
+    for name, found in given.items():
         assert [*source.specs[name].parameters["properties"]] == ["q"]
         assert json.loads((await source.call(name, {"q": "a"}, "")).body) == ["a", *found]
     for name, needed in {"of_state": "state", "of_store": "store", "of_nobody": "user"}.items():
