@@ -10,6 +10,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+_MARK = r"[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u064b-\u065f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
+MANY_MARKS = re.compile(f"({_MARK}{{8}}){_MARK}+")
+"""More marks on one letter than any language writes: to order them takes Python quadratic time."""
 _LATIN_MARKS = re.compile("[\u0300-\u036f\u200b-\u200f\u2060\ufeff]")
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-")
 _SUPERSCRIPT_RUN = re.compile(r"[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
@@ -49,6 +52,7 @@ def normalize_answer(text: str) -> str:
     >>> normalize_answer("**7.18**\u00a0: 1,  10⁻⁸, 3256メートル")
     '7.18 : 1, 10^-8, 3256 メートル'
     """
+    text = MANY_MARKS.sub(r"\1", text)
     text = _SUPERSCRIPT_RUN.sub(lambda match: "^" + match[0].translate(_SUPERSCRIPTS), text)
     text = _GROUP_SPACE.sub("", text.translate(_DASHES))
     text = _LATIN_MARKS.sub("", unicodedata.normalize("NFKC", text))

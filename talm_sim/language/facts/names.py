@@ -9,14 +9,11 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import pairwise
 
-from talm_sim.language.facts.cldr_spellings import country_of, fold_word
+from talm_sim.language.facts.cldr_spellings import MANY_MARKS, country_of, fold_word
 
 Place = tuple[int, int]
 """Where something begins and ends in a cleaned text."""
 
-_MARK = r"[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u064b-\u065f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
-_MANY_MARKS = re.compile(f"({_MARK}{{8}}){_MARK}+")
-"""More marks on one letter than any language writes: to order them takes Python quadratic time."""
 _LATIN_MARKS = re.compile("[\u0300-\u036f]")
 _VERSION_MARK = re.compile(r"\bv(?=\d+\.\d)")
 _GROUPS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
@@ -68,7 +65,7 @@ def normalize(text: str) -> str:
     >>> normalize("**São Paulo** has 1,234 shops.")
     ' sao paulo has 1234 shops '
     """
-    text = unicodedata.normalize("NFKC", _MANY_MARKS.sub(r"\1", text)).casefold()
+    text = unicodedata.normalize("NFKC", MANY_MARKS.sub(r"\1", text)).casefold()
     text = unicodedata.normalize("NFKC", _LATIN_MARKS.sub("", unicodedata.normalize("NFD", text)))
     text = _GROUPS.sub(lambda match: match[0].replace(",", ""), _VERSION_MARK.sub("", text))
     return f" {' '.join(_TOKEN.findall(text))} "

@@ -11,7 +11,7 @@ from talm_sim.language.facts.cldr_spellings import convert, normalize_answer, sc
 
 _POINT = frozenset({"en", "ja", "zh", "other"})
 """Languages that write a decimal point; `other`, for scripts that are not read, because most of them do."""
-_COMMA_FOR_SURE = re.compile(r"(?<![\d.,])\d{1,3}(?:[. ]\d{3})+,\d+(?![\d.,]\d)|(?<![\d.,])\d+,(?:\d{1,2}|\d{4,})(?![\d]|[.,]\d)")
+_COMMA_FOR_SURE = re.compile(r"(?<![\d.,])\d{1,3}(?:[. ]\d{3}){1,6},\d+(?![\d.,]\d)|(?<![\d.,])\d+,(?:\d{1,2}|\d{4,})(?![\d]|[.,]\d)")
 _POINT_FOR_SURE = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?:\.\d+)(?![\d.,]\d)|(?<![\d.,])\d{1,3}(?:,\d{3}){2,}(?![\d.,]\d)")
 _DATE_OR_TIME = re.compile(r"(?<!\d)(?:\d{1,4}([-/.])\d{1,2}\1\d{1,4}|\d{1,2}:\d{2}(?::\d{2})?)(?!\d)")
 _LIST_MARK = re.compile(r"^ ?\d{1,2}[.)](?= [^\d\s])", re.MULTILINE)
