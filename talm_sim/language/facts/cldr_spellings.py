@@ -42,7 +42,7 @@ def _table() -> Mapping[str, Any]:
 
 def fold_word(text: str) -> str:
     """Return a word in the form in which it is compared: without case and accents."""
-    text = unicodedata.normalize("NFKC", text).casefold()
+    text = unicodedata.normalize("NFKC", text if text.isascii() else MANY_MARKS.sub(r"\1", text)).casefold()
     return text if text.isascii() else unicodedata.normalize("NFKC", _LATIN_MARKS.sub("", unicodedata.normalize("NFD", text)))
 
 
