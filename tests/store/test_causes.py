@@ -18,7 +18,7 @@ FAILED = ToolEvent(turn=0, call_id="a", name="find", arguments={"at": 1}, ok=Fal
 CALLING = (ModelTurn(tool_calls=(ToolCall(id="a", name="find", arguments={}),)),)
 CAUSES: dict[str, tuple[Mapping[str, Any], str, str]] = {
     "never began": ({"termination": Termination.SKIPPED}, "", "never began: they answered No to the question before the start; to see what"),
-    "ran out": ({"termination": Termination.TURN_LIMIT, "model_turns": CALLING, **OK}, "ran_out", "ran out of turns or tokens"),
+    "ran out": ({"termination": Termination.TURN_LIMIT, "model_turns": CALLING, **OK}, "ran_out", "ended at the limit of turns or tokens, whatever else they came to"),
     "ran out in words": (
         {"termination": Termination.TOKEN_LIMIT, "model_turns": (ModelTurn(text="Done."),), **OK},
         "ran_out",
@@ -69,4 +69,4 @@ def test_the_commonest_comes_first(tmp_path: Path) -> None:
     ends = [{"termination": Termination.SKIPPED}] * 3 + [{"termination": Termination.TURN_LIMIT, **OK}] * 4 + [OK] * 3
     stored = store(tmp_path, "r", made, [finished(one, **end) for one, end in zip(made, ends, strict=True)], model="sim/oracle")
     rows = [Row(episode=one.id, scenario=one.id, base=one.id, epoch=1, group=one.group, outcome="x") for one in made]
-    assert [" ".join(one.split()[:4]) for one in find_causes(stored, rows)] == ["4 of 10 ran", "3 of 10 never"]
+    assert [" ".join(one.split()[:4]) for one in find_causes(stored, rows)] == ["4 of 10 ended", "3 of 10 never"]
