@@ -60,13 +60,13 @@ class PlayedCall:
         except (ValueError, RecursionError):
             return self.event.result
 
-    def failure(self) -> BaseException | None:
+    def failure(self) -> Exception | None:
         """Return the error that the tool itself would raise, with the fault that it is; None if the call did not fail."""
         if self.error is None:
             return None
         made = self.outcome.made if self.outcome is not None else None
         damaged = [log.name for log in self.event.perturbations if log.seen]
-        if made is not None and isinstance(made.live, BaseException) and not damaged:
+        if made is not None and isinstance(made.live, Exception) and not damaged:
             return made.live
         raised = self._build(self.error)
         if damaged:
