@@ -9,7 +9,7 @@ From the lowest layer up:
 - `asking_tools.py` lets a tool ask a person during a call
 - `sources/` opens tools of each kind of source
 - `perturbations/` are the faults
-- `tool_answers.py` writes what the model reads of an answer, `handed_answers.py` gives it to an agent of yours
+- `tool_answers.py` writes what the model reads of an answer, `handed_answers.py` gives it to your agent
 - `argument_check.py` checks arguments against a tool's schema
 - `toolbox.py` holds the tools of a run, each call recorded, replayed or made
 - `caller.py` makes single calls outside any episode

@@ -1,4 +1,4 @@
-"""What holds for every episode of an agent of yours: its limits, and how it learns of failures."""
+"""What holds for every episode of your agent: its limits, and how it learns of failures."""
 
 from __future__ import annotations
 

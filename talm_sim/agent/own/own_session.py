@@ -65,7 +65,7 @@ class AgentSession:
     Between two stretches, while a person is awaited, the agent's work pauses, and whatever it starts waits at the gate.
     """
 
-    def __init__(self, name: str, limits: AgentRules) -> None:
+    def __init__(self, name: str, rules: AgentRules) -> None:
         self.turns: list[ModelTurn] = []
         self.events: list[Event] = []
         self.remarks: Counter[str] = Counter()
@@ -77,8 +77,8 @@ class AgentSession:
         self.loop = asyncio.get_running_loop()
         self.context: EpisodeContext
         self._player: Any = None
-        self._limits = limits
-        self._clock = ForeignClock(self.work, limits.seconds)
+        self.rules = rules
+        self._clock = ForeignClock(self.work, rules.seconds)
         self._timing: asyncio.Task[None] | None = None
         self._busy = 0
         self._stops = 0
@@ -92,12 +92,7 @@ class AgentSession:
     @property
     def rounds(self) -> int:
         """Questions in plain words that the person replies to; none once the agent has taken its turns, or where it is offered nobody."""
-        return self._limits.rounds if self.context.human and len(self.turns) < self._limits.turns else 0
-
-    @property
-    def rules(self) -> AgentRules:
-        """What holds for every episode of the agent."""
-        return self._limits
+        return self.rules.rounds if self.context.human and len(self.turns) < self.rules.turns else 0
 
     def name_of_tool(self, own: str) -> str:
         """Return the name here of a tool that the agent's graph calls so, visible to the agent or not; empty if there is none."""
@@ -151,7 +146,7 @@ class AgentSession:
         except Exception as err:
             self.break_off(err)
             raise
-        error = f"the agent took more than {self._limits.seconds:g} s (agent_timeout)"
+        error = f"the agent took more than {self.rules.seconds:g} s (agent_timeout)"
         self.stop(Termination.AGENT_ERROR, f"{error}; {place}" if place else error)
         await abandon_loop_of(self.work)
 
@@ -330,14 +325,14 @@ class AgentSession:
         self.turns.append(turn.model_copy(update={"raw_prompt": told, "user_turn": self.user_turn}))
         self._heard = ""
         if turn.tool_calls or turn.unparsable_calls:
-            end = limit_reached(self.turns, (), self._limits.turns, self._limits.tokens)
+            end = limit_reached(self.turns, (), self.rules.turns, self.rules.tokens)
             if end:
                 self.stop(end)
 
     def check(self) -> None:
         """Check, before a model is asked, that the agent may still take a turn."""
         # A turn in which the model failed by an injected fault is one, too: an agent may retry it forever.
-        if self.ended is None and self.fatal is None and len(self.turns) + self._injected_errors >= self._limits.turns:
+        if self.ended is None and self.fatal is None and len(self.turns) + self._injected_errors >= self.rules.turns:
             self.stop(Termination.TURN_LIMIT)
         self._stop_if_ended()
 
