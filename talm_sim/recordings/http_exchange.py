@@ -18,6 +18,8 @@ WORDED_HEADER = "talm-sim-worded"
 """Header of a result in which a LangChain tool has put its failure into words itself."""
 ARTIFACT_HEADER = "talm-sim-artifact"
 """Header with the artifact, as JSON, of a LangChain tool that returns one beside its content."""
+OWN_HEADERS = frozenset({ARTIFACT_HEADER, FAULT_HEADER, PLAIN_HEADER, STATE_HEADER, TEXT_HEADER, WORDED_HEADER})
+"""Headers of ours, which a recording keeps."""
 
 
 class Returned(NamedTuple):

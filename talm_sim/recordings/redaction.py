@@ -14,16 +14,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from talm_sim.common.credentials import REDACTED, Hider, credentials_in_environment
-from talm_sim.recordings.http_exchange import (
-    ARTIFACT_HEADER,
-    FAULT_HEADER,
-    PLAIN_HEADER,
-    STATE_HEADER,
-    TEXT_HEADER,
-    WORDED_HEADER,
-    HttpRequest,
-    HttpResponse,
-)
+from talm_sim.recordings.http_exchange import OWN_HEADERS, HttpRequest, HttpResponse
 
 _SECRET_NAMES = ("apikey", "accesskey", "secretkey", "privatekey", "subscriptionkey", "authorization", "credential", "credentials", "secret")
 _SECRET_TOKENS = ("accesstoken", "authtoken", "bearertoken", "refreshtoken", "idtoken", "sessiontoken", "apitoken")
@@ -34,14 +25,8 @@ never sent here.
 """
 _RANDOM = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[\w.~+/=-]{16,}")
 _KEPT_REQUEST_HEADERS = frozenset({"content-type"})
-_KEPT_RESPONSE_HEADERS = frozenset(
+_KEPT_RESPONSE_HEADERS = OWN_HEADERS | frozenset(
     {
-        ARTIFACT_HEADER,
-        FAULT_HEADER,
-        PLAIN_HEADER,
-        STATE_HEADER,
-        TEXT_HEADER,
-        WORDED_HEADER,
         "content-encoding",
         "content-language",
         "content-type",
