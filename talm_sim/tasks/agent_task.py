@@ -326,7 +326,7 @@ def _environment(job: Job[Any], tools: Tools, others: Mapping[str, Sequence[Mapp
         perturb=options.perturb,
         seed=config.seed,
         clock=clock,
-        result_limit=options.result_limit or (RESULT_LIMIT if options.agent is None else WHOLE_RESULT),
+        result_limit=options.result_limit or WHOLE_RESULT,  # of the built-in agent it is settled
         others=others,
         writing=options.writing,
         approve=guarded_tools(options.approve, tools) if options.approve else frozenset(),
