@@ -13,6 +13,7 @@ import httpx2
 
 from talm_sim.common.http_body import ACCEPTED_ENCODINGS, AnswerTooLarge, read_body
 from talm_sim.recordings import HttpResponse
+from talm_sim.recordings.http_exchange import OWN_HEADERS
 from talm_sim.tools_env.routes import leads_away, oversized_response
 from talm_sim.tools_env.sources import base
 
@@ -100,7 +101,9 @@ class HttpClient:
             await line.aclose()
             raise
         self._idle.append(line)
-        return HttpResponse(answer.status_code, answer.reason_phrase, tuple(answer.headers.items()), body)
+        return HttpResponse(
+            answer.status_code, answer.reason_phrase, tuple(pair for pair in answer.headers.items() if pair[0].lower() not in OWN_HEADERS), body
+        )
 
     async def _body(self, answer: httpx2.Response) -> bytes:
         """Return the body, decompressed and read to its end, so that the connection can be reused."""
