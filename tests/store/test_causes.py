@@ -18,7 +18,11 @@ FAILED = ToolEvent(turn=0, call_id="a", name="find", arguments={"at": 1}, ok=Fal
 CALLING = (ModelTurn(tool_calls=(ToolCall(id="a", name="find", arguments={}),)),)
 CAUSES: dict[str, tuple[Mapping[str, Any], str, str]] = {
     "never began": ({"termination": Termination.SKIPPED}, "", "never began: they answered No to the question before the start; to see what"),
-    "ran out": ({"termination": Termination.TURN_LIMIT, "model_turns": CALLING, **OK}, "ran_out", "ended at the limit of turns or tokens, whatever else they came to"),
+    "ran out": (
+        {"termination": Termination.TURN_LIMIT, "model_turns": CALLING, **OK},
+        "ran_out",
+        "ended at the limit of turns or tokens, whatever else they came to",
+    ),
     "ran out in words": (
         {"termination": Termination.TOKEN_LIMIT, "model_turns": (ModelTurn(text="Done."),), **OK},
         "ran_out",
