@@ -39,7 +39,7 @@ __all__ = [
 
 
 _PLAIN = re.compile(r"(?![=%])[A-Za-z0-9_@%+=:,./-]+")
-_WORDS = re.compile(r"(?:[^\s'\\]|'[^']*'|\\.)+")
+_WORDS = re.compile(r"(?:--[\w-]+ (?!-))?(?:[^\s'\\]|'[^']*'|\\.)+")
 _PARTS = re.compile(r"[^'\\]+|['\\]")
 _NOT_COPIED = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 """Unicode categories of what a terminal does not show, or acts on: controls, direction marks, halves of pairs, line ends."""

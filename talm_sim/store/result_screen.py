@@ -115,7 +115,7 @@ def group_words(task: Task[Any], group: str) -> str:
 def _title(run: RunOnScreen, summaries: Sequence[Summary]) -> str:
     config = run.config
     control = "control: " if config.model.startswith("sim/") else ""
-    number = sum(one.total for one in summaries)
+    number = sum(one.total for one in summaries) or run.total
     size = f"{number:,} episode{'' if number == 1 else 's'}"
     whole = f"{control}{config.model_and_adapter}: {run.job.task.name}, {group_words(run.job.task, config.split)}, {size}"
     return textwrap.shorten(whole, WIDTH, placeholder=" ...")
@@ -126,9 +126,7 @@ def _made_by(run: RunOnScreen, named: str) -> str:
     provider = config.model.partition("/")[0]
     replayed = config.models is Traffic.REPLAY and has_traffic(config.model)
     model = "imported" if run.imported else "a replayed recording" if replayed else _PLAYED_BY.get(provider, "live")
-    faults = getattr(run.job.options, "perturb", ())
-    label = run.job.task.label(run)
-    return "; ".join(filter(None, [model, label, f"faults: {', '.join(faults)}" if faults else "", f"run {named}"]))
+    return "; ".join(filter(None, [model, run.job.task.label(run), f"run {named}"]))
 
 
 def _bars(summary: Summary) -> _Lines:
@@ -193,7 +191,7 @@ def _parted(measures: Sequence[Measure], total: int) -> Iterator[Line]:
 def _episodes(run: RunOnScreen, rows: Sequence[Row]) -> _Lines:
     words = {one.name: one for one in run.job.task.outcomes or BY_SUCCESS}
     yield ()
-    for row in rows:
+    for row in rows if len(rows) < _FEW else (row for row in rows if row.scored):
         outcome = words.get(row.outcome)
         said = outcome.words if outcome else row.outcome.replace("_", " ") or f"not scored: {row.not_scored}"
         style = BETTER_STYLES[outcome.better] if outcome else "plain"
@@ -219,6 +217,13 @@ def _not_scored(run: RunOnScreen, summaries: Sequence[Summary]) -> _Lines:
     if run.finished < run.total:
         waits = f", {run.waiting:,} of them waiting for an answer" if run.waiting else ""
         yield (Line(text=f"  not finished: {run.total - run.finished:,} of {run.total:,}{waits}", style="notice"),)
+
+
+def quoted_row(run: RunOnScreen) -> Row | None:
+    """Return the episode that the screen quotes as an example; None if it quotes none."""
+    rows, shown = run.rows(), [one for one in run.summary() if not one.derived and one.measures_in("outcome")]
+    found = _worst(rows, shown) if sum(row.scored for row in rows) >= _FEW else None
+    return found and found[0]
 
 
 def _worst(rows: Sequence[Row], summaries: Sequence[Summary]) -> tuple[Row, Measure] | None:
@@ -264,8 +269,9 @@ def _wrapped(text: str, first: str, style: _Style, most: int = 3) -> _Lines:
     wrapper = textwrap.TextWrapper(WIDTH, first, " " * min(len(first), 4), max_lines=most, placeholder=" ...", break_on_hyphens=False)
     whole = " ".join(text.split())
     said, between, command = whole.partition(": talm-sim ")
-    alone = bool(between) and len(wrapper.wrap(whole)) > 1
-    for line in wrapper.wrap(f"{said}:" if alone else whole):
+    lines = wrapper.wrap(whole)
+    alone = bool(between) and not any(f"talm-sim {command}" in line for line in lines)
+    for line in wrapper.wrap(f"{said}:") if alone else lines:
         yield (Line(text=line, style=style),)
     for line in command_lines(f"talm-sim {command}", WIDTH - 4) if alone else ():
         yield (Line(text=f"    {line}", style=style),)

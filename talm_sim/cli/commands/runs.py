@@ -35,6 +35,9 @@ from talm_sim.store.listing import RunInfo, list_runs
 from talm_sim.store.stored_run import StoredRun
 from talm_sim.types.written_figures import format_figure
 
+_AND = ", "
+_RATE, _PREFIX = "rate", "prefix"
+"""Keys of the rate, which follows the result if there is room for it, and of what is enough of a run's name to find it."""
 _NARROWER: Sequence[tuple[str, Callable[[Mapping[str, str]], str] | None]] = (
     ("Faults", lambda row: " ".join(one.partition(":")[0] for one in row["Faults"].split())),
     ("Split", lambda row: re.sub(r",.*", f" +{row['Split'].count(',')}", row["Split"])),
@@ -45,9 +48,6 @@ _NARROWER: Sequence[tuple[str, Callable[[Mapping[str, str]], str] | None]] = (
     *((head, None) for head in ("Split", "When", "Faults")),
 )
 """What a narrow screen shows of a column, then the columns that it leaves out, one after the other until the rest fits."""
-_AND = ", "
-_RATE, _PREFIX = "rate", "prefix"
-"""Keys of the rate, which follows the result if there is room for it, and of what is enough of a run's name to find it."""
 _RESULT = 22
 """Width that is kept for the result if it needs it; it may continue on the next line."""
 _UNITS = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
