@@ -104,10 +104,7 @@ class TalmRules:
     """The rules of a run's episodes.
 
     Attributes:
-        prompts: The wording.
         questions: Group to the awareness questions it is asked; an absent group is asked none.
-        turn_limit: Model turns an episode may take after the awareness questions.
-        token_limit: Tokens an episode may use; None for no limit.
         awareness_alone: Whether an episode ends after its awareness questions.
         rounds: Questions in words that a person replies to, where the tool `Finish` is offered.
         retries: Times that an awareness question is asked again after an answer that cannot be read; at temperature 0 it is not, as the answer

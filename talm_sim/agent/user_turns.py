@@ -14,13 +14,7 @@ if TYPE_CHECKING:
 
 
 def user_turn(state: Mapping[str, Any], context: EpisodeContext, answered: Callable[[Scenario], int | None]) -> int:
-    """Return the number of the user's turn, from 0.
-
-    Args:
-        state: The state of the graph.
-        context: Says which turn of the model's is an answer.
-        answered: Returns the turn of a scenario that ends when a person has answered a question; None if there is none.
-    """
+    """Return the number of the user's turn, from 0."""
     turns = state.get("model_turns", ())
     ends = answered(context.scenario)
     number = sum(context.answer_in(turn) is not None for turn in turns)

@@ -42,9 +42,6 @@ class Shared(AsyncExitStack):
         Args:
             config: The configuration.
             created: When the run was created; a model that shows the date in its prompts is loaded once for each day.
-
-        Raises:
-            PrerequisiteError: Its name, an option, a key, a package or an address is missing or wrong.
         """
         names = ("model", "model_options", "constrained", "models", "max_retries", "max_connections", "timeout", "fail_fast")
         wanted = {name: getattr(config, name) for name in names}
@@ -73,17 +70,7 @@ class Shared(AsyncExitStack):
         return found
 
     async def tools(self, config: RunConfig, sources: tuple[str, ...] = (), *, trusted: bool = False, person: bool = False) -> Tools:
-        """Return the tools of a configuration whose traffic is decided; a live source is started once.
-
-        Args:
-            config: The configuration.
-            sources: Where live tools come from, as written on the command line; none for the built-in ones.
-            trusted: Whether code that came with data may run.
-            person: Whether the run has a person, whom a tool may ask.
-
-        Raises:
-            PrerequisiteError: The recorded tools cannot be read, or a source cannot be opened.
-        """
+        """Return the tools of a configuration whose traffic is decided; a live source is started once."""
         from talm_sim.tools_env.toolbox import Tools, open_tools  # not at the top: a model alone needs no tools
 
         library = self.library(config.cassettes)

@@ -12,11 +12,7 @@ from talm_sim.store.questions import Key
 
 
 class Claims:
-    """The question of a run that one process shows, as a lock on one byte of a file, which ends with the process.
-
-    Args:
-        run: The run's directory.
-    """
+    """The question of a run that one process shows, as a lock on one byte of a file, which ends with the process."""
 
     def __init__(self, run: Path) -> None:
         self._path = run / "desk.lock"

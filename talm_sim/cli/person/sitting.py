@@ -40,13 +40,7 @@ class Sitting:
 
     Args:
         desk: Where the answers are filed; the caller closes it.
-        console: Where the questions go.
         lines: Where the answers come from.
-        responder: Who answers, as the transcript will name them.
-        name: What the person calls themselves; empty if they gave no name.
-        episode: The only episode whose questions are put; empty for all.
-        blind: Whether to hide what the user knows.
-        plain: Whether to show pages without frames and signs.
         still: Keeps the rest of the screen still while a question is on it.
     """
 
@@ -276,9 +270,6 @@ class TerminalResponder:
 
     Args:
         display: The progress display, which keeps still while a question is on the screen, and knows the run.
-        console: Where the questions go.
-        name: What the person calls themselves; empty if they gave no name.
-        lines: Where the answers come from; standard input by default.
         plain: Whether to show questions without frames and signs; always true on a dumb terminal.
     """
 

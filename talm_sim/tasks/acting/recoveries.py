@@ -42,10 +42,7 @@ class FaultWay:
     """The way out of one fault in one scenario.
 
     Attributes:
-        scenario: Its id.
         fault: The perturbation, as it was written.
-        tool: The tool of a gold call that it strikes.
-        way: The way out.
         why: Why the fault could not be tried; empty if it was.
     """
 
@@ -166,15 +163,6 @@ async def prove_ways(
     on_proven: Callable[[FaultWay], None] = lambda found: None,
 ) -> list[FaultWay]:
     """Try every fault on every tool of each scenario's gold calls, by making the calls.
-
-    Args:
-        tools: The live tools.
-        scenarios: Those without facts or gold calls are left out.
-        faults: Perturbations as they are written; one that names a tool strikes that alone.
-        writing: Whether to try also scenarios with tools that are not known only to read.
-        seed: Seed of the faults' chances.
-        on_begin: Receives the number of pairs.
-        on_proven: Receives each result.
 
     Returns:
         One result for each scenario, fault and tool, in order.
@@ -301,8 +289,6 @@ class _KnownAnswers:
     """The tools of a scenario: a gold call is answered as it was, or with its facts; any other call with other values of the same form.
 
     Args:
-        scenario: Its gold calls, facts and alternatives.
-        specs: The tools, by name.
         answers: What tools really answered, by `call_key`.
         responses: JSON Schemas of the tools' answers, where they are known.
     """

@@ -42,15 +42,7 @@ _GOLDS = (Behaviour.TOOL_CALL, Behaviour.REQUEST_FOR_INFO, Behaviour.CANNOT_ANSW
 def _make_report(
     sources: Sequence[SourceQuestion], dropped: Sequence[DroppedSource], outcomes: Mapping[str, ItemOutcome], begun: FixedSettings, writer: str
 ) -> dict[str, Any]:
-    """Count what became of `sources`.
-
-    Args:
-        sources: The source questions asked for.
-        dropped: What gave no source question.
-        outcomes: What was finished, by source id, or failed.
-        begun: Settings, command and version of the rules.
-        writer: Name of the writer, as in the rows.
-    """
+    """Count what became of `sources`."""
     done, counts = count_sources(sources, outcomes)
     rows = [row for outcome in done for row in outcome.rows]
     rejected = [one for outcome in done for one in outcome.rejected]
