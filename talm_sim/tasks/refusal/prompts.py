@@ -1,12 +1,4 @@
-"""Put a scenario to a model: one template writes the raw prompt, or the messages of a chat.
-
-| template | tools stand | calls are |
-|---|---|---|
-| `chat` | where the tokenizer's chat template puts them; of a provider's model, in the request | as the model was taught |
-| `injected` | in a system message | JSON in `<tool_call>` blocks |
-| `pythonic` | in a system message | `[f(a=1), g(b=2)]`, as in BFCL's prompt mode |
-| a style, a file | where it writes them | as it says |
-"""
+"""Put a scenario to a model: one template writes the raw prompt, or the messages of a chat; docs/refusal.md lists the templates."""
 
 from __future__ import annotations
 
