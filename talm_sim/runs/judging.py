@@ -62,7 +62,7 @@ def check_judges(job: Job[Any]) -> Job[Any]:
     except PrerequisiteError as err:
         raise PrerequisiteError(f"--judge: {err}") from None
     for name in names:
-        owner = "" if name in job.task.own_judges else _owner(name)
+        owner = "" if name in job.task.own_judges else next((task.name for task in every_task() if name in task.own_judges), "")
         if owner:
             own = [one for one in job.task.own_judges if one in JUDGES]
             choose = f"choose among {', '.join(own)}" if own else "leave it out"
@@ -95,10 +95,6 @@ def _meet_all_judges() -> None:
     """Import all tasks: each brings its judges."""
     for _ in every_task():
         pass
-
-
-def _owner(judge: str) -> str:
-    return next((task.name for task in every_task() if judge in task.own_judges), "")
 
 
 async def open_grader(job: Job[Any], scenarios: Iterable[Scenario], shared: Shared) -> Grader:

@@ -46,7 +46,7 @@ class Shared(AsyncExitStack):
         names = ("model", "model_options", "constrained", "models", "max_retries", "max_connections", "timeout", "fail_fast")
         wanted = {name: getattr(config, name) for name in names}
         key, day = f"model {canonical_json(wanted)}", None if created is None else created.date()
-        if _shows_date(self._opened.get(key)):
+        if "strftime_now" in getattr(self._opened.get(key), "chat_template", ""):
             key += f" {day}"
         if key not in self._opened:
             if config.models is not Traffic.LIVE:
@@ -91,7 +91,3 @@ class Shared(AsyncExitStack):
     def single_steps(config: RunConfig, model: Model) -> int:
         """Return how many single steps run at the same time: at least enough for two batches of a model in this process."""
         return max(config.max_episodes, 2 * getattr(model, "batch_size", 0))
-
-
-def _shows_date(model: Any) -> bool:
-    return "strftime_now" in getattr(model, "chat_template", "")

@@ -331,7 +331,7 @@ def _document(facts: Sequence[Fact]) -> Any:
     """Return the smallest JSON value that has each fact at its place."""
     document: Any = {}
     for fact in facts:
-        document = _put(document, [_unescape(part) for part in fact.pointer.split("/")[1:]], fact.value)
+        document = _put(document, [part.replace("~1", "/").replace("~0", "~") for part in fact.pointer.split("/")[1:]], fact.value)
     return document
 
 
@@ -348,7 +348,3 @@ def _put(into: Any, path: Sequence[str], value: Any) -> Any:
     fields = dict(into) if isinstance(into, dict) else {}
     fields[first] = _put(fields.get(first, {}), rest, value)
     return fields
-
-
-def _unescape(part: str) -> str:
-    return part.replace("~1", "/").replace("~0", "~")
