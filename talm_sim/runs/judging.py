@@ -62,7 +62,8 @@ def check_judges(job: Job[Any]) -> Job[Any]:
     except PrerequisiteError as err:
         raise PrerequisiteError(f"--judge: {err}") from None
     for name in names:
-        owner = _owner(name) if name in job.config.judge and name not in job.task.own_judges else ""
+        foreign = name in job.config.judge and name not in job.task.own_judges
+        owner = next((task.name for task in every_task() if name in task.own_judges), "") if foreign else ""
         if owner:
             own = [one for one in job.task.own_judges if one in JUDGES]
             choose = f"choose among {', '.join(own)}" if own else "leave it out"
@@ -95,10 +96,6 @@ def _meet_all_judges() -> None:
     """Import all tasks: each brings its judges."""
     for _ in every_task():
         pass
-
-
-def _owner(judge: str) -> str:
-    return next((task.name for task in every_task() if judge in task.own_judges), "")
 
 
 async def open_grader(job: Job[Any], scenarios: Iterable[Scenario], shared: Shared) -> Grader:
