@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,16 @@ def test_one_group_has_bars_controls_a_cause_an_example_and_three_commands(tmp_p
         assert [line for line in lines if line.startswith(begin)], begin
     assert [line.split("talm-sim ")[1].split()[0] for line in lines[-3:]] == ["show", "explain", "report"]
     assert any(line.startswith("  example: ") for line in lines) and any(line.startswith("  why: ") for line in lines)
+
+
+def test_a_command_that_is_too_wide_goes_on_behind_a_backslash(tmp_path: Path) -> None:
+    made = scenarios(12)
+    stored = store(tmp_path, "r", made, [finished(one) for one in made], model="sim/oracle")
+    alert = "3 verdicts undecided; ask again: talm-sim judge 'a folder of runs/with a long name' --judge-options max_new_tokens=4096"
+    lines = ["".join(part.text for part in parts) for parts in screen_lines(stored, "a-name-of-a-run/" * 3, [alert])]
+    assert max(map(len, lines)) <= WIDTH and sum(line.endswith(" \\") for line in lines) == 3
+    (judge,) = (place for place, line in enumerate(lines) if line.startswith("    talm-sim judge"))
+    assert shlex.split("".join(lines[judge : judge + 2]).replace("\\", "")) == shlex.split(alert.partition(": ")[2])
 
 
 def test_several_groups_have_a_bar_in_parts_each(tmp_path: Path) -> None:
