@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from talm_sim.tasks import AgentOptions, RunView
 from talm_sim.tasks.outcomes import NO_ANSWER
-from talm_sim.types import Episode, Row, Termination, ToolEvent, Verdict
+from talm_sim.types import Episode, Row, Termination, Verdict
 
 _LEAST, _SHARE = 10, 0.25
 """A cause is named if at least a quarter of at least so many episodes share it."""
@@ -90,10 +90,6 @@ def _repeats_a_refused_call(episode: Episode) -> bool:
     return max(failed.values(), default=0) > 1
 
 
-def _is_hit(event: ToolEvent) -> bool:
-    return any(log.fired for log in event.perturbations)
-
-
 def _say_all_failed(episodes: Sequence[Episode], whole: int) -> str:
     errors = Counter(event.error for episode in episodes for event in episode.tool_events if event.error)
     (error, _), *_rest = errors.most_common(1) or [("", 0)]
@@ -111,7 +107,10 @@ _CAUSES: Sequence[_Cause] = (
         "{k} of {n} never began: they answered No to the question before the start; to see what the model does without it, add --no-awareness",
     ),
     (lambda episode, _: episode.termination in (Termination.TURN_LIMIT, Termination.TOKEN_LIMIT), _say_ran_out),
-    (lambda episode, _: bool(episode.tool_events) and not any(event.ok or _is_hit(event) for event in episode.tool_events), _say_all_failed),
+    (
+        lambda episode, _: {event.ok or any(log.fired for log in event.perturbations) for event in episode.tool_events} == {False},
+        _say_all_failed,
+    ),
     (
         lambda episode, _: not episode.tool_events and episode.termination is Termination.ANSWERED,
         "in {k} of {n} no tool was called before the answer",

@@ -120,7 +120,7 @@ def add_judge_values(rows: Iterable[Row], judges: Mapping[str, Measured], verdic
         measure = judges.get(verdict.judge)
         if measure is not None:
             said.setdefault(verdict.episode_id, {}).update({measure.name: verdict.value, **_label_values(verdict, measure)})
-            labels.setdefault(verdict.episode_id, {}).update(_label_columns(verdict))
+            labels.setdefault(verdict.episode_id, {}).update({f"{verdict.judge} {thing}": label for thing, label in verdict.labels.items()})
     found = []
     for row in rows:
         more = {"values": {**row.values, **said.get(row.episode, {})}, "labels": {**row.labels, **labels.get(row.episode, {})}}
@@ -179,11 +179,6 @@ def first_measure(summaries: Sequence[Summary]) -> Measure | None:
 def label_measure(judge: str, label: LabelMeasured) -> str:
     """Return the name of a label's share."""
     return f"{judge}_{label.name}"
-
-
-def _label_columns(verdict: Verdict) -> dict[str, str]:
-    """Return the labels as columns of a row: `JUDGE THING`."""
-    return {f"{verdict.judge} {thing}": label for thing, label in verdict.labels.items()}
 
 
 def _label_values(verdict: Verdict, measure: Measured) -> dict[str, bool | None]:

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 import talm_sim
-from talm_sim.errors import PrerequisiteError
 from tests.cli.wrong import Talm, check
 
 pytestmark = pytest.mark.usefixtures("nothing_given")
@@ -65,8 +64,6 @@ def test_a_grid_in_a_file_is_the_one_on_the_line_and_the_one_in_python(talm: Tal
     assert typed == filed and len({row["run"] for row in filed}) == 4
     options: dict[str, Any] = {"split": "underspecified", "limit": 6, "model": "sim/asker", "tools": "replay"}
     over: dict[str, list[Any]] = {"human": ["none", "simulated"], "perturb": ["", ["http-500:p=0.5", "empty-result:p=0.1"]]}
-    with pytest.raises(PrerequisiteError, match=r"^ablate: human='none' fixes what over=\{'human': .* varies; leave one of them out\.$"):
-        talm_sim.ablate(over=over, human="none", **options)
     done = talm_sim.ablate(over=over, **options)
     assert done.to_records() == filed
     mixed = json.loads(talm("ablate", "--grid", "g.toml", "--over", "seed=0,1", *SMALL, "--dry-run", "--json")[1])

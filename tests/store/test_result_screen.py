@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -49,23 +50,26 @@ def test_one_group_has_bars_controls_a_cause_an_example_and_three_commands(tmp_p
     assert any(line.startswith("  example: ") for line in lines) and any(line.startswith("  why: ") for line in lines)
 
 
+def test_a_command_that_is_too_wide_goes_on_behind_a_backslash(tmp_path: Path) -> None:
+    made = scenarios(12)
+    stored = store(tmp_path, "r", made, [finished(one) for one in made], model="sim/oracle")
+    alert = "3 verdicts undecided; ask again: talm-sim judge 'a folder of runs/with a long name' --judge-options max_new_tokens=4096"
+    lines = ["".join(part.text for part in parts) for parts in screen_lines(stored, "a-name-of-a-run/" * 3, [alert])]
+    assert max(map(len, lines)) <= WIDTH and sum(line.endswith(" \\") for line in lines) == 3
+    (judge,) = (place for place, line in enumerate(lines) if line.startswith("    talm-sim judge"))
+    assert shlex.split("".join(lines[judge : judge + 2]).replace("\\", "")) == shlex.split(alert.partition(": ")[2])
+
+
 def test_several_groups_have_a_bar_in_parts_each(tmp_path: Path) -> None:
     lines = played(tmp_path, split="perfect,underspecified", limit=10)
     heads = [line for line in lines if line.startswith(("  perfect (nothing is missing) ", "  underspecified "))]
-    assert (
-        [line[:37].split()[-1] for line in heads] == ["10", "10"]
-        and heads[0].startswith("  perfect (nothing is missing) ")
-        and {len(line) for line in heads} == {len(heads[0])}
-    )
+    assert [line[:37].split()[-1] for line in heads] == ["10", "10"] and {len(line) for line in heads} == {len(heads[0])}
     assert not any("control," in line for line in lines)
 
 
 def test_fewer_than_ten_have_a_line_each_and_no_shares(tmp_path: Path) -> None:
     lines = played(tmp_path, split="underspecified", limit=3)
-    assert (
-        "talm, underspecified, 3 episodes" in lines[0]
-        and "talm, perfect (nothing is missing), 3 episodes" in played(tmp_path, limit=3, split="perfect")[0]
-    )
+    assert played(tmp_path, split="perfect", limit=3)[0].endswith(" talm, perfect (nothing is missing), 3 episodes")
     assert [line.split()[0] for line in lines if line.startswith("  calendar-")] == [f"calendar-0{n}.underspecified" for n in (1, 2, 3)]
     assert not any("%" in line or "why:" in line or "example:" in line for line in lines)
 

@@ -73,6 +73,7 @@ def command(
         form = "json" if as_json or config.display == "json" else "csv" if as_csv else "table"
         return print_grid_forecast(found, priced=prices is not None, form=form)
     from talm_sim.cli.run_session import watching
+    from talm_sim.cli.terminal.streams import until_reader_leaves
     from talm_sim.runs.ablation.play_grid import ablate
     from talm_sim.store.causes import is_lost
 
@@ -81,10 +82,11 @@ def command(
         done = ablate(config, over, name=name, on_event=session.display)
     if session.interrupted:
         return INTERRUPTED
-    if as_json or as_csv:
-        _print_records(done.to_records(), as_json=as_json)
-    else:
-        _print_matrix(done, prices)
+    with until_reader_leaves():
+        if as_json or as_csv:
+            (print_json if as_json else print_csv)(done.to_records())
+        else:
+            _print_matrix(done, prices)
     if session.spent is not None:
         from talm_sim.cli.progress.budget_lines import left_over
 
@@ -93,23 +95,12 @@ def command(
     return int(any(one.failed or one.crashed or is_lost(one, one.rows()) for one in (cell.run for cell in done.cells)))
 
 
-def _print_records(records: Sequence[Mapping[str, Any]], *, as_json: bool) -> None:
-    from talm_sim.cli.terminal.streams import until_reader_leaves
-
-    with until_reader_leaves():
-        if as_json:
-            print_json(records)
-        else:
-            print_csv(records)
-
-
 def _print_matrix(done: Ablation, prices: Mapping[str, Price] | None) -> None:
     """Print a line per cell, or per cell and group, the episode to look at first, and with prices what each cell took."""
     from talm_sim.cli.parsing.shared_arguments import short_name
     from talm_sim.cli.report.outcome_matrix import COLUMN_OF, Situation, counts_in_words, matrix_lines, worst
     from talm_sim.cli.report.printed_screen import print_lines
     from talm_sim.cli.report.run_usage import total_usage
-    from talm_sim.cli.terminal.streams import until_reader_leaves
     from talm_sim.errors import line_to_copy
     from talm_sim.runs.ablation.grid import cell_label
     from talm_sim.store.result_screen import group_words, step_lines
@@ -128,10 +119,9 @@ def _print_matrix(done: Ablation, prices: Mapping[str, Price] | None) -> None:
     steps += [("compare two", line_to_copy("talm-sim", "compare", *names[:2]))] if len(names) > 1 else []
     steps += [("every table", line_to_copy("talm-sim", "report", *names[:1], "--all"))]
     took = [(cell_label(cell.values), total_usage(cell.run, prices).line()) for cell in done.cells if prices is not None]
-    with until_reader_leaves():
-        print_lines(matrix_lines(blocks) if known else counts_in_words(blocks))
-        print_lines((Line(text=f"  {label}: "), Line(text=said, style="faint")) for label, said in took)
-        print_lines([(), *(line for what, command in steps for line in step_lines(what, command, 15))])
+    print_lines(matrix_lines(blocks) if known else counts_in_words(blocks))
+    print_lines((Line(text=f"  {label}: "), Line(text=said, style="faint")) for label, said in took)
+    print_lines([(), *(line for what, command in steps for line in step_lines(what, command, 15))])
 
 
 def _read_axes(axes: Sequence[str]) -> dict[str, list[Any]]:

@@ -19,7 +19,7 @@ from talm_sim.cli.person.question_page import NOTHING_MORE, describe_field, stan
 from talm_sim.cli.person.replies import Reply
 from talm_sim.cli.person.sitting import Sitting
 from talm_sim.cli.person.typed_lines import open_lines
-from talm_sim.cli.terminal.console import print_page, stderr
+from talm_sim.cli.terminal.console import print_page, stderr, with_command
 from talm_sim.cli.terminal.text import as_json, count_each, one_line, strip_control
 from talm_sim.config import check_person
 from talm_sim.errors import PrerequisiteError, full_name, line_to_copy
@@ -251,8 +251,10 @@ def _hint(stored: StoredRun, *, given: bool = False) -> None:
     name = short_name(stored.path)
     left = stored.open_items
     if left:
-        click.echo(f"{count_each(left)} still open; answer with: {line_to_copy('talm-sim', 'answer', name)}", err=True)
+        click.echo(with_command(f"{count_each(left)} still open; answer with", line_to_copy("talm-sim", "answer", name)), err=True)
     if stored.owner is None and stored.finished < stored.total:
         if given:
-            click.echo(f"made a mistake? take back the last answer with: {line_to_copy('talm-sim', 'answer', name, '--undo')}", err=True)
+            click.echo(
+                with_command("made a mistake? take back the last answer with", line_to_copy("talm-sim", "answer", name, "--undo")), err=True
+            )
         click.echo(f"no process is running this run now; continue it with: {resume_command(stored.job, name)}", err=True)

@@ -123,10 +123,6 @@ def _write_page(
         write_file(file, data)
 
 
-def _flipped(one: Comparison) -> list[str]:
-    return [name for flips in one.flips for name in (*flips.improved, *flips.regressed)]
-
-
 def _divergences(first: str, other: str, run_dir: Path, found: Comparison) -> dict[str, Divergence]:
     """Return where the transcripts of flipped scenarios first differ."""
     runs: list[StoredRun] = []
@@ -137,4 +133,5 @@ def _divergences(first: str, other: str, run_dir: Path, found: Comparison) -> di
             runs.append(load_run(name, run_dir))
         except PrerequisiteError:
             raise PrerequisiteError(f"--flips: {name} is a group; transcripts of two groups differ from the first step on.") from None
-    return find_divergences(runs[0], runs[1], _flipped(found), found.translated)
+    flipped = [name for flips in found.flips for name in (*flips.improved, *flips.regressed)]
+    return find_divergences(runs[0], runs[1], flipped, found.translated)

@@ -11,6 +11,7 @@ import click
 
 from talm_sim.cli.parsing.lazy import WholeGroup, completer_for
 from talm_sim.cli.parsing.shared_arguments import command_line, plugin_option, run_dir_option
+from talm_sim.cli.terminal.console import with_command
 from talm_sim.cli.terminal.text import count, strip_control
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, format_names, line_to_copy
@@ -53,7 +54,9 @@ def fail_talms(directory: Path, run_dir: Path, scenarios_to: Path | None, tools_
         runs = import_fail_talms(directory, run_dir, command=command_line())
         for run in runs:
             click.echo(run.path)
-        click.echo(f"{count(len(runs), 'run')} imported. Print one: {line_to_copy('talm-sim', 'report', str(runs[0].path))}", err=True)
+        click.echo(
+            with_command(f"{count(len(runs), 'run')} imported. Print one", line_to_copy("talm-sim", "report", str(runs[0].path))), err=True
+        )
 
 
 @command.command("traces")

@@ -10,6 +10,7 @@ import click
 
 from talm_sim.cli.parsing.lazy import WholeGroup
 from talm_sim.cli.parsing.shared_arguments import json_option, plugin_option, print_json, print_list
+from talm_sim.cli.terminal.console import with_command
 from talm_sim.cli.terminal.text import count
 from talm_sim.errors import line_to_copy
 from talm_sim.models.registry import ProviderStatus, list_providers
@@ -58,7 +59,7 @@ def get(name: str, to: Path | None, gguf: Path | None, force: bool) -> None:
 
     made = fetch_model(name, target=to, gguf=gguf, force=force, say=lambda line: click.echo(line, err=True))
     click.echo(str(made))
-    click.echo(f"use it: {line_to_copy('talm-sim', 'run', '--live', '--model', f'hf/{name if to is None else made}')}", err=True)
+    click.echo(with_command("use it", line_to_copy("talm-sim", "run", "--live", "--model", f"hf/{name if to is None else made}")), err=True)
 
 
 def provider_records() -> list[dict[str, Any]]:

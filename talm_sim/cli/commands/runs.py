@@ -26,7 +26,7 @@ from talm_sim.cli.parsing.shared_arguments import (
     short_name,
     warn_unclosed,
 )
-from talm_sim.cli.terminal.console import print_page, stdout
+from talm_sim.cli.terminal.console import print_page, stdout, with_command
 from talm_sim.cli.terminal.text import count, count_each, one_line, strip_control
 from talm_sim.errors import format_names, line_to_copy
 from talm_sim.store.files.manifest import base_of, find_run, unique_prefix
@@ -144,8 +144,10 @@ def merge(out: str, shards: tuple[str, ...], cassettes: Path | None, run_dir: Pa
     for model in merged.left_out:
         click.echo(f"not merged: control {strip_control(model)}, which only some shards have", err=True)
     if not run.judged:
-        click.echo(f"the shards were not all judged by the same judges; judge it with: {line_to_copy('talm-sim', 'judge', name)}", err=True)
-    click.echo(f"print its table: {line_to_copy('talm-sim', 'report', name)}", err=True)
+        click.echo(
+            with_command("the shards were not all judged by the same judges; judge it with", line_to_copy("talm-sim", "judge", name)), err=True
+        )
+    click.echo(with_command("print its table", line_to_copy("talm-sim", "report", name)), err=True)
 
 
 def _record(info: RunInfo) -> dict[str, Any]:

@@ -99,21 +99,13 @@ def check(tools_from: tuple[str, ...], trust: bool, arguments: Path | None, writ
         print_json([asdict(health) for health in found])
     else:
         _print_health(found)
-    down, idle, unknown = (sum(test(one) for one in found) for test in (_is_down, _is_idle, _is_unknown))
+    down, idle, unknown = sum(one.up is False for one in found), sum(not one.calls for one in found), sum(map(_is_unknown, found))
     said = [f"{len(found) - down - idle - unknown} up", f"{down} down"]
     said += [f"{unknown} failed with made-up arguments (give real ones with --arguments FILE)"] if unknown else []
     may_change = any(MAY_CHANGE in one.status for one in found)
     said += [f"{idle} not called{' (--writing calls what may change data)' if may_change else ''}"] if idle else []
     click.echo(f"{count(len(found), 'tool')}: {', '.join(said)}; {count(times, 'call')} of each, {AT_ONCE} tools at once", err=True)
     return 1 if down else 0
-
-
-def _is_down(health: ToolHealth) -> bool:
-    return health.up is False
-
-
-def _is_idle(health: ToolHealth) -> bool:
-    return not health.calls
 
 
 def _is_unknown(health: ToolHealth) -> bool:
@@ -139,7 +131,7 @@ def _print_health(found: Sequence[ToolHealth]) -> None:
     heads = {"tool": "Tool", **source, "up": "Up", "median": "Median", "p95": "p95", "schema": "Schema", "status": "Answer"}
     print_list(rows, heads, empty="no tool", broadest=_BROADEST)
     for one in found:
-        if one.up is False or _is_unknown(one) or (_is_idle(one) and MAY_CHANGE not in one.status):
+        if one.up is False or _is_unknown(one) or (not one.calls and MAY_CHANGE not in one.status):
             click.echo(one_line(f"{one.tool}: {one.status}", 400))
 
 

@@ -120,7 +120,11 @@ async def draft_tools(found: TrialTools, *, writing: bool) -> list[DraftedTool]:
     tried = {one.spec.name: one for one in called}
     return [
         DraftedTool(
-            one, tried.get(one.tool), drafts.get(one.tool), read[one.tool][1] or _explain_no_scenarios(drafts[one.tool]), one.tool in given_away
+            one,
+            tried.get(one.tool),
+            drafts.get(one.tool),
+            read[one.tool][1] or "; ".join(drafts[one.tool].left_out) * (not drafts[one.tool].scenarios),
+            one.tool in given_away,
         )
         for one in found.trials
     ]
@@ -149,10 +153,6 @@ def _guessed_arguments_hint(trial: Trial) -> str:
     """Return the end of a message about a call that may have failed because of its arguments."""
     made_up = {name: trial.example.arguments[name] for name in trial.example.made_up}
     return f" (with made-up {_format_arguments(made_up)})" if made_up else ""
-
-
-def _explain_no_scenarios(draft: Draft) -> str:
-    return "" if draft.scenarios else "; ".join(draft.left_out)
 
 
 def suggest_fix(outcomes: Sequence[DraftedTool]) -> str:

@@ -31,7 +31,6 @@ from talm_sim.store.stored_run import StoredRun
 from talm_sim.store.transcripts import Transcript, event_part, read_transcript
 from talm_sim.tasks.outcomes import BETTER_STYLES, BY_SUCCESS
 from talm_sim.types import Episode, Row, Summary, Verdict
-from talm_sim.types.steps import Divergence
 from talm_sim.types.written_figures import decimal, interval
 
 _EXCERPT: Final = 160
@@ -75,8 +74,9 @@ def build_index(
             blocks = [block_of(run, prices=prices) for run in runs]
         if compared is None:
             compared = compare_each(runs)
+        names = dict.fromkeys(f"{run.job.task.name}, {run.config.split}: {title_of(run)}" for run in runs)
         head = {
-            "title": "; ".join(dict.fromkeys(_what_was_run(run) for run in runs)) or "; ".join(block.title for block in blocks),
+            "title": "; ".join(names) or "; ".join(block.title for block in blocks),
             "blocks": [block_data(block) for block in blocks],
             "papers": paper_data(blocks),
             "definitions": list(definitions(blocks).items()),
@@ -107,10 +107,6 @@ def _run_data(run: StoredRun, texts: PageTexts, prices: Mapping[str, Price] | No
     }
     shown = episodes if transcripts else []
     return {**texts.value(data), "asked": asked_of(shown, texts), "episodes": _episode_lines(run, shown, rows, said, texts)}
-
-
-def _what_was_run(run: StoredRun) -> str:
-    return f"{run.job.task.name}, {run.config.split}: {title_of(run)}"
 
 
 def _outcomes(summary: Summary) -> dict[str, Any]:
@@ -369,14 +365,11 @@ def _pairs(found: Comparison, first: StoredRun, second: StoredRun, texts: PageTe
         epoch = 1 if divergence is None else divergence.epoch
         ids = [of.get((one, epoch), "") for of, one in zip(played, (name, found.translated.get(name, name)), strict=True)]
         if all(ids):
-            pairs.append({"scenario": name, "group": group, "kind": kind.replace("_", " "), "episodes": ids, **_parting(divergence)})
+            parting = {} if divergence is None else {"step": divergence.number, "excerpts": excerpts(divergence)}
+            pairs.append({"scenario": name, "group": group, "kind": kind.replace("_", " "), "episodes": ids, **parting})
     return [texts.value(pair) for pair in pairs]
 
 
 def _ids(episodes: Any) -> Mapping[tuple[str, int], str]:
     every: Sequence[Episode] = list(episodes)
     return {(one.scenario_id, one.epoch): one.id for one in every}
-
-
-def _parting(divergence: Divergence | None) -> dict[str, Any]:
-    return {} if divergence is None else {"step": divergence.number, "excerpts": excerpts(divergence)}

@@ -90,13 +90,9 @@ def _turn(alike: Sequence[TurnPart], texts: PageTexts) -> dict[str, Any]:
     data = turn.model_dump(exclude={"events", "left", "broken", "first_tokens", "steps"}, exclude_defaults=True)
     tokens = [f"{one.token!r} {math.exp(one.logprob):.3f}" for one in turn.first_tokens[:_LIKELIEST]]
     found: dict[str, Any] = texts.value({**data, "first_tokens": tokens})
-    steps = [*turn.steps, *(step for other in others for step in _all_steps(other))]
+    steps = [*turn.steps, *(step for other in others for part in (other, *other.broken, *other.events, *other.left) for step in part.steps)]
     events = [_event(event, texts) for event in (*turn.broken, *turn.events, *turn.left)]
     return {**found, "to": alike[-1].number, "events": events, "steps": steps}
-
-
-def _all_steps(turn: TurnPart) -> list[int]:
-    return [*turn.steps, *(step for part in (*turn.broken, *turn.events, *turn.left) for step in part.steps)]
 
 
 def _event(event: Call | Asked | Broken, texts: PageTexts) -> dict[str, Any]:

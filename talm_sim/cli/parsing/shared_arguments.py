@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from talm_sim.cli.parsing.lazy import completer_for
-from talm_sim.cli.terminal.console import print_page
+from talm_sim.cli.terminal.console import print_page, with_command
 from talm_sim.cli.terminal.text import as_json, spreadsheet_cell, strip_control
 from talm_sim.common.credentials import Hider, credentials_in_environment
 from talm_sim.errors import PrerequisiteError, line_to_copy, quote
@@ -96,7 +96,7 @@ def warn_unclosed(path: Path, *, imported: bool = False) -> None:
     """Say that the process that wrote a run last was killed: the run can be read, and continuing it repairs it."""
     verb = "judge" if imported else "resume"
     name = short_name(path)
-    click.echo(f"{strip_control(name)}: was not closed properly: {verb} it with: {line_to_copy('talm-sim', verb, name)}", err=True)
+    click.echo(with_command(f"{strip_control(name)}: was not closed properly: {verb} it with", line_to_copy("talm-sim", verb, name)), err=True)
 
 
 def print_json(value: Any) -> None:

@@ -16,7 +16,7 @@ from talm_sim.cli.person.by_key import Keyboard, Step, go_through
 from talm_sim.cli.person.label_files import labels_csv, read_labels
 from talm_sim.cli.person.question_page import FittedPage
 from talm_sim.cli.report.report_files import write_file
-from talm_sim.cli.terminal.console import say, stderr
+from talm_sim.cli.terminal.console import say, stderr, with_command
 from talm_sim.cli.terminal.text import clip, count, one_line, strip_control
 from talm_sim.errors import PrerequisiteError, line_to_copy
 from talm_sim.store.people.alone import find_alone
@@ -148,9 +148,9 @@ def let_judge(
         who = ("--settle",) if settle else ("--name", name)
         asked: tuple[str, ...] = ("--question", question.name) if question.name != choose_question(stored).name else ()
         asked += () if reviews is None else ("--reviews", str(reviews))
-        click.echo(f"continue with: {line_to_copy('talm-sim', 'judge', run, '--judge', 'person', *who, *asked)}", err=True)
+        click.echo(with_command("continue with", line_to_copy("talm-sim", "judge", run, "--judge", "person", *who, *asked)), err=True)
     else:
-        click.echo(f"see how far people and judges agree: {line_to_copy('talm-sim', 'report', run)}", err=True)
+        click.echo(with_command("see how far people and judges agree", line_to_copy("talm-sim", "report", run)), err=True)
     return INTERRUPTED if interrupted else 0
 
 

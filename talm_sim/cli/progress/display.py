@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -189,7 +190,7 @@ class JsonDisplay(Display):
     def show(self, event: RunEvent) -> None:
         """Write the line."""
         super().show(event)
-        self.write({"event": _snake(type(event).__name__), **asdict(event)})
+        self.write({"event": re.sub("(?<!^)(?=[A-Z])", "_", type(event).__name__).lower(), **asdict(event)})
 
     @staticmethod
     def write(document: dict[str, Any]) -> None:
@@ -368,7 +369,3 @@ def describe_end(event: RunFinished) -> str:
     ends = ", ".join(f"{number:,} {name}" for name, number in sorted(event.terminations.items(), key=lambda item: -item[1]))
     waiting = f"; {count(event.waiting, 'episode')} waiting for an answer" if event.waiting else ""
     return f"{event.finished:,} of {count(event.total, 'episode')} in {event.elapsed_s:.1f} s: {ends or 'nothing new'}{waiting}"
-
-
-def _snake(name: str) -> str:
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("_")

@@ -48,14 +48,11 @@ def explained_entries() -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
         title = section.partition("\n")[0].strip()
         for row in _ROW.finditer(section):
             names = tuple(re.findall(r"`([^`]+)`", row["names"]))
-            lines = (f"{row['head'].strip()} ({', '.join(names)}): a measure; {title[:1].lower()}{title[1:]}.", _unmarked(row["about"]))
-            yield (row["head"].strip(), *names), lines
+            about = re.sub(r"\[([^\]]+)\]\([^)]+\)|[`*]", r"\1", row["about"])
+            first = f"{row['head'].strip()} ({', '.join(names)}): a measure; {title[:1].lower()}{title[1:]}."
+            yield (row["head"].strip(), *names), (first, about)
 
 
 @cache
 def _numbers() -> str:
     return next((place.read_text(encoding="utf-8") for place in _PLACES if place.is_file()), "")
-
-
-def _unmarked(text: str) -> str:
-    return re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", text).replace("`", "").replace("*", "")

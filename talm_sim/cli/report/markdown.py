@@ -41,18 +41,13 @@ def _render_block(block: Block) -> list[str]:
     found = [f"### {markdown_cell(block.title)}", "", *markdown_grid(heads, [_row(summary, every) for summary in block.summaries]), ""]
     for title, measures in further_tables([block]).items():
         heads = [f"group: {title}", "n", *(one.head for one in measures.values())]
-        found += [*markdown_grid(heads, list(_rows_below(block, measures, title))), ""]
+        found += [*markdown_grid(heads, [_row(one, measures, title) for one in block.summaries if sizes(one, measures, title)[0]]), ""]
     for summary in block.summaries:
         below = list(_render_details(summary))
         if below and len(block.summaries) > 1:
             found += [f"#### {markdown_cell(summary.group)}", ""]
         found += below
     return [*found, *(f"- {markdown_cell(note)}" for note in block.notes)]
-
-
-def _rows_below(block: Block, every: dict[str, Measure], title: str) -> Iterator[list[str]]:
-    """Return the rows of a table below the first one, for the groups it applies to."""
-    return (_row(summary, every, title) for summary in block.summaries if sizes(summary, every, title)[0])
 
 
 def _paper(blocks: Sequence[Block], rows: PaperRows) -> list[str]:

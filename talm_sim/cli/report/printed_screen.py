@@ -22,14 +22,14 @@ STYLES = {"plain": "", "strong": "bold", "faint": "dim", "good": "green", "bad":
 def print_screens(runs: Sequence[StoredRun], blocks: Sequence[Block]) -> None:
     """Print the screen of each run on standard output, one below the other, each with its block's alerts.
 
-    A run whose episodes came to nothing that has a name, such as imported words without turns, is printed as a table.
+    A run whose scored episodes came to nothing that has a name, such as imported words without turns, is printed as a table.
     Blocks behind those of the runs, such as how far people agree, are tables below.
     """
     console, further = stdout(), blocks[len(runs) :]
     for number, (run, block) in enumerate(zip(runs, blocks, strict=False)):
         if number:
             console.print()
-        if any(row.scored for row in run.rows()) and not any(one.measures_in("outcome") for one in block.summaries):
+        if (run.imported or any(row.scored for row in run.rows())) and not any(one.measures_in("outcome") for one in block.summaries):
             print_table([block])
             continue
         print_lines(screen_lines(run, short_name(run.path), block.alerts))

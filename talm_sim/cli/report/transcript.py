@@ -62,7 +62,8 @@ def _render(one: Transcript, full: bool) -> RenderableType:
     for section in one.sections:
         parts += _section(strip_control(section.title), [_line(line, full) for line in section.lines])
     if one.prompt.strip():
-        parts += _section("Prompt", [_prompt(one.prompt, full)])
+        text = strip_control(one.prompt).strip() if full else _shorten(" ".join(one.prompt.split()))
+        parts += _section("Prompt", [Text(text, style="dim")])
     parts += _turns(one, full)
     for said in one.unanswered:
         parts += _section("The user, unanswered", [Text(strip_control(said))])
@@ -107,11 +108,6 @@ def _head(one: Transcript) -> Text:
         f"{own}model {strip_control(one.model)}, human {strip_control(one.human)}\n",
         f"ended: {one.termination} after {one.turns_seen}, {one.elapsed_s:.1f} s",
     )
-
-
-def _prompt(text: str, full: bool) -> RenderableType:
-    """Render what the model read before its first turn: system text, request, and what its template adds."""
-    return Text(strip_control(text).strip() if full else _shorten(" ".join(text.split())), style="dim")
 
 
 def _shorten(text: str) -> str:

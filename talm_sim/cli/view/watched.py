@@ -88,7 +88,7 @@ class WatchedRuns:
             return State(index.data, index.version, runs, comments, _digest([index.version, runs, comments]))
 
     def _alive(self) -> tuple[bool, ...]:
-        return tuple(map(_is_alive, self._owners))
+        return tuple(owner is not None and owner.alive for owner in self._owners)
 
     def _build(self, seen: object) -> _Index:
         begun = time.monotonic()
@@ -151,10 +151,6 @@ def _in_flight(run: StoredRun, owner: Owner | None) -> list[tuple[str, int]]:
 
 def _digest(value: Any) -> str:
     return digest(json.dumps(value, sort_keys=True), 32)
-
-
-def _is_alive(owner: Owner | None) -> bool:
-    return owner is not None and owner.alive
 
 
 def _stat(path: str) -> tuple[int, int] | None:

@@ -128,7 +128,9 @@ def agreements(run: StoredRun, people: PeopleVerdicts) -> list[Agreement]:
     bases = {episode: row.base for episode, row in rows.items()}
     found = []
     if len(people.names) > 1:
-        said = {one: tuple(_label_of(verdicts.get(name)) for name in people.names) for one, verdicts in people.said.items()}
+        said = {
+            one: tuple(verdicts[name].label if name in verdicts else None for name in people.names) for one, verdicts in people.said.items()
+        }
         several = {one: labels for one, labels in said.items() if sum(label is not None for label in labels) > 1}
         found.append(Agreement(tuple(people.names), several, bases, weights(people.sample, several), people=True))
     counted = {one: verdict.label for one in people.said if (verdict := people.verdict(one)) is not None}
@@ -138,10 +140,6 @@ def agreements(run: StoredRun, people: PeopleVerdicts) -> list[Agreement]:
         if both:
             found.append(Agreement((who, judge), both, bases, weights(people.sample, both), itself=votes))
     return found
-
-
-def _label_of(verdict: Verdict | None) -> str | None:
-    return None if verdict is None else verdict.label
 
 
 def _others(

@@ -31,7 +31,6 @@ from talm_sim.types import (
     Section,
     ToolCall,
     ToolEvent,
-    Usage,
     Verdict,
 )
 from talm_sim.types.steps import steps_of
@@ -324,12 +323,8 @@ def _describe_turns(episode: Episode) -> str:
     number, usage = len(episode.model_turns), episode.usage
     if episode.model.startswith("agent/") and not episode.saw_model:
         return f"{_count(number, 'turn')}, no model seen"
-    return f"{_count(number, 'model turn')}, {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out{_describe_uncounted(usage)}"
-
-
-def _describe_uncounted(usage: Usage) -> str:
-    """Return a note if a server gave no counts: the sum then covers only the other generations."""
-    return f" (not counted by the server: {_count(usage.uncounted, 'generation')})" if usage.uncounted else ""
+    rest = f" (not counted by the server: {_count(usage.uncounted, 'generation')})" if usage.uncounted else ""
+    return f"{_count(number, 'model turn')}, {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out{rest}"
 
 
 def _describe_log(episode: Episode, log: PerturbationLog) -> str:
