@@ -10,7 +10,7 @@ This room knows models, tools and scenarios, but neither files of a run nor a te
 - `ask_limits.py` limits the questions, `open_requests.py` holds what nobody has answered yet, `asks.py` numbers and answers it
 - `person/` is a person whom a model or a rule plays
 - `context.py` is what every graph receives
-- `user_turns.py` says which of the user's turns it is, `waiting_calls.py` which calls wait for a person
+- `waiting_calls.py` says which calls wait for a person
 - `holding.py` keeps a graph running while a tool waits for a person
 - `single_step.py` has the graphs with one answer of the model, `graph.py` the graph of an agent that calls tools
 - `own/` plays the user's own agent in place of our graph

@@ -17,10 +17,6 @@ NOBODY_ANSWERED = "Nobody answered in time."
 class AskLimits:
     """Limits of the questions that a person is asked; calls to approve and forms are not counted.
 
-    Args:
-        per_episode: Questions per episode; None for no limit.
-        per_run: Questions of the whole run; None for no limit.
-
     Attributes:
         asked: The questions that were put so far, each by its episode and its number there: one that is asked again counts once.
     """
@@ -31,13 +27,7 @@ class AskLimits:
         self.asked: set[tuple[str, int]] = set()
 
     def cut_off(self, episode: str, asks: Iterable[int], before: int) -> set[int]:
-        """Count the questions that are put, and return those that are not, because a limit was reached.
-
-        Args:
-            episode: The episode's id.
-            asks: Numbers of its new questions, in order.
-            before: Questions of the episode that were put before.
-        """
+        """Count the questions that are put, and return those that are not, because a limit was reached."""
         cut: set[int] = set()
         for ask in asks:
             known = (episode, ask) in self.asked

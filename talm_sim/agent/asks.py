@@ -32,7 +32,6 @@ async def answer_at_once(responder: Responder, question: str, request: PersonReq
     """Return a responder's answer to a question, or its decision about a request.
 
     Raises:
-        PrerequisiteError: The responder decides about no requests, or its decision is none that was asked for.
         CassetteMissError: The answer was to be one that was recorded, and there is none.
     """
     asked = time.time()
@@ -71,8 +70,6 @@ class Asks:
     """The questions, approvals and forms that an episode puts to its person.
 
     Attributes:
-        episode: The episode's id.
-        limits: The run's limits; None for none.
         numbers: Interrupt id to the number within the episode, counted from 1.
         cut: Those that are open, and are put to nobody: they are answered with the others, so that all keep their order.
     """

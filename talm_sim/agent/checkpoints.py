@@ -64,11 +64,7 @@ def memory_saver() -> InMemorySaver:
 
 @asynccontextmanager
 async def durable_saver(path: Path) -> AsyncIterator[BaseCheckpointSaver[Any]]:
-    """Return a saver that keeps paused episodes in the SQLite file `path`.
-
-    Raises:
-        PrerequisiteError: The file is damaged, or is something else.
-    """
+    """Return a saver that keeps paused episodes in the SQLite file `path`."""
     async with AsyncExitStack() as stack:
         with checkpoint_file(path):
             saver = await stack.enter_async_context(AsyncSqliteSaver.from_conn_string(str(path)))
@@ -78,15 +74,7 @@ async def durable_saver(path: Path) -> AsyncIterator[BaseCheckpointSaver[Any]]:
 
 
 def copy_checkpoints(sources: Iterable[tuple[Path, Collection[str]]], target: Path) -> None:
-    """Copy paused episodes of several files into a new one.
-
-    Args:
-        sources: Each file, and the threads that are copied from it. One that is not in a file starts again.
-        target: The new file.
-
-    Raises:
-        PrerequisiteError: A file is damaged, or is something else.
-    """
+    """Copy paused episodes of several files, each with the threads to copy, into a new one; one that is not in a file starts again."""
     with checkpoint_file(target), closing(sqlite3.connect(target, isolation_level=None)) as conn:
         SqliteSaver(conn).setup()
         conn.execute("BEGIN")

@@ -41,11 +41,6 @@ class EpisodeContext:
     async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], asked: Mapping[str, Any] | None = None) -> ModelTurn:
         """Generate one turn of the agent, with the faults that are injected into it.
 
-        Args:
-            messages: The whole conversation so far.
-            tools: Those that the model is offered.
-            asked: What an own agent asks of the turn (`talm_sim.models.asked`).
-
         Raises:
             ModelRequestError: A fault lets the request fail.
             Exception: Whatever the model raises; see `Model.generate`.

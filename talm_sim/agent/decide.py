@@ -46,12 +46,7 @@ def decide_by_scenario(request: PersonRequest, scenario: Scenario) -> Decision:
 
 
 def explain_misfit(request: PersonRequest, decision: Decision) -> str:
-    """Explain why a decision is none that a request allows; empty where it is one.
-
-    Args:
-        request: What was asked for.
-        decision: What was decided, of whatever origin.
-    """
+    """Explain why a decision is none that a request allows; empty where it is one."""
     return _explain_call_misfit(request, decision) if isinstance(request, Approval) else _explain_form_misfit(request, decision)
 
 

@@ -47,8 +47,6 @@ class Agent:
             it has of `awareness`, `model_turns`, `events`, `details` and `answer`, `termination`, and `error`, `traceback` and `injected`,
             if any.
         settings: Sampling; each episode derives a seed of its own from the one given.
-        environment: The tools; None for a graph that executes none.
-        human: `none`, or the kind of responder.
         human_tool: The Ask-and-Help tool as the agent is offered it; None where there is nobody to ask.
         finish_tool: The tool whose call ends an episode; None where a turn without a call does.
         alone: Groups that are offered neither of these two, so that nobody is asked and a turn without a call is the answer.
@@ -57,7 +55,6 @@ class Agent:
         most_steps: Steps of the graph after which it is stopped as one that does not end.
         control: The task's own policy of a control for a scenario; None leaves it to the control.
         prompts: Which prompts of the agent are known, to tell which faults it met.
-        ask_limits: How many questions the person is asked; None for no limit.
         choose: Returns the agent that plays a scenario in place of this one; None if this one plays it.
     """
 
@@ -99,8 +96,6 @@ class HeldEpisode:
     """The state of an episode that waits for a person within a call.
 
     Attributes:
-        context: What its graph was given.
-        players: Its recordings.
         slept: Seconds of pretended waiting that are counted already.
     """
 
@@ -155,9 +150,6 @@ async def run_episode(
 
     Returns:
         The episode, or `Waiting` if a person has to answer first.
-
-    Raises:
-        PrerequisiteError: The scenario does not fit the environment.
     """
     agent = (agent.choose(scenario) if agent.choose else None) or agent
     players = players or Players()

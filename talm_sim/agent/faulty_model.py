@@ -18,12 +18,7 @@ Logs = dict[int, PerturbationLog]
 
 
 class ModelFaults:
-    """The perturbations of the model in one episode, with what they must know of its earlier generations.
-
-    Args:
-        perturbations: All of the episode, in order.
-        state: What `state` returned when the episode paused.
-    """
+    """The perturbations of the model in one episode, with what they must know of its earlier generations."""
 
     def __init__(self, perturbations: Sequence[Perturbation], state: Mapping[str, Any] | None = None) -> None:
         self._watching = {place: one for place, one in enumerate(perturbations) if isinstance(one, ModelPerturbation)}

@@ -17,15 +17,7 @@ def limit_reached(
     token_limit: int | None,
     counted: Sequence[ModelTurn] | None = None,
 ) -> Termination | None:
-    """Return the limit that the last turn has reached, if the agent would continue; None if it may.
-
-    Args:
-        turns: All turns so far.
-        asked: The awareness answers, whose tokens count.
-        turn_limit: Model turns an episode may take.
-        token_limit: Tokens it may use, as far as they are counted; None for no limit.
-        counted: The turns that count towards `turn_limit`; None for all.
-    """
+    """Return the limit that the last turn has reached, if the agent would continue; None if it may."""
     if len(turns if counted is None else counted) >= turn_limit:
         return Termination.TURN_LIMIT
     used = sum((one.usage for one in turns), Usage()) + sum((one.usage for one in asked), Usage())

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, TypedDict, TypeVar, cast, get_type_hints
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
@@ -36,7 +36,6 @@ from talm_sim.agent.context import FORESEEN, EpisodeContext, failure_state
 from talm_sim.agent.finishing import close_calls, limit_reached, refuse_finish
 from talm_sim.agent.open_requests import person_of_call
 from talm_sim.agent.prompts import Prompts
-from talm_sim.agent.user_turns import new_words, user_turn
 from talm_sim.agent.waiting_calls import PausedCall, SentCall, ask_question, ask_request, waiting_calls
 from talm_sim.common.digests import derive_seed
 from talm_sim.common.json_values import leaves
@@ -45,7 +44,7 @@ from talm_sim.models.base import ASK_HUMAN, GenerationSettings
 from talm_sim.models.endings import read_text_calls
 from talm_sim.models.wire_messages import STATE
 from talm_sim.models.yes_no import YES_NO_IDK, read_yes_no
-from talm_sim.scenarios.dialogue import as_dicts, request_text
+from talm_sim.scenarios.dialogue import as_dicts, as_messages, is_said, request_text
 from talm_sim.tools_env.asking_tools import Again, CallPaused, asking_person
 from talm_sim.types import (
     FINISH,
@@ -60,6 +59,7 @@ from talm_sim.types import (
     ToolCall,
     ToolEvent,
     ToolSpec,
+    Turn,
     UnparsableCall,
     Usage,
 )
@@ -104,10 +104,7 @@ class TalmRules:
     """The rules of a run's episodes.
 
     Attributes:
-        prompts: The wording.
         questions: Group to the awareness questions it is asked; an absent group is asked none.
-        turn_limit: Model turns an episode may take after the awareness questions.
-        token_limit: Tokens an episode may use; None for no limit.
         awareness_alone: Whether an episode ends after its awareness questions.
         rounds: Questions in words that a person replies to, where the tool `Finish` is offered.
         retries: Times that an awareness question is asked again after an answer that cannot be read; at temperature 0 it is not, as the answer
@@ -143,8 +140,8 @@ class _Nodes:
         A No to any skips the rest.
         """
         context = runtime.context
-        number = user_turn(state, context, self._rules.answered_turn)
-        said = new_words(state, context.scenario.user_turns[number])
+        number = _user_turn(state, context, self._rules.answered_turn)
+        said = _new_words(state, context.scenario.user_turns[number])
         update: Any = {"messages": [*([] if number else self._system(context)), *said]}
         if number == len(context.scenario.user_turns) - 1:
             try:
@@ -182,7 +179,7 @@ class _Nodes:
     async def think(self, state: State, runtime: Runtime[EpisodeContext]) -> Command[str]:
         """Play on from what a person said, which may have ended a turn of the user's, or what was called meanwhile."""
         turns = state.get("model_turns", ())
-        if turns and turns[-1].user_turn < user_turn(state, runtime.context, self._rules.answered_turn):
+        if turns and turns[-1].user_turn < _user_turn(state, runtime.context, self._rules.answered_turn):
             return await self.assess(state, runtime)
         return await self._play(state, State(), runtime)
 
@@ -208,7 +205,7 @@ class _Nodes:
         return (update, END) if update.get("termination") else self._go_on(state, update, context)
 
     async def _generate(self, state: State, context: EpisodeContext) -> State:
-        number, before = user_turn(state, context, self._rules.answered_turn), state.get("model_turns", [])
+        number, before = _user_turn(state, context, self._rules.answered_turn), state.get("model_turns", [])
         turn = await context.generate(state["messages"], shown := context.shown(number))
         turn = read_text_calls(turn, shown, len(before)) if self._rules.text_calls else turn
         said = len(context.scenario.user_turns[number].messages) + (0 if number else len(self._system(context)))
@@ -359,3 +356,20 @@ def prompt_text(messages: Sequence[AnyMessage]) -> str:
 def _calls_in(message: AnyMessage) -> Iterator[str]:
     for call in message.tool_calls if isinstance(message, AIMessage) else ():
         yield f"[call] {call['name']}({json.dumps(call['args'], ensure_ascii=False)})"
+
+
+def _user_turn(state: Mapping[str, Any], context: EpisodeContext, answered: Callable[[Scenario], int | None]) -> int:
+    """Return the number of the user's turn, from 0."""
+    turns = state.get("model_turns", ())
+    ends = answered(context.scenario)
+    number = sum(context.answer_in(turn) is not None for turn in turns)
+    if ends is None:
+        return number
+    return number + any(isinstance(event, HumanEvent) and turns[event.turn].user_turn == ends for event in state.get("events", ()))
+
+
+def _new_words(state: Mapping[str, Any], turn: Turn) -> list[BaseMessage]:
+    """Return what the user says in a turn; nothing if a person has just said it, as the answer to a question."""
+    last = len(state.get("model_turns", ())) - 1
+    answers = [event.answer for event in state.get("events", ()) if isinstance(event, HumanEvent) and event.turn == last]
+    return [] if is_said(turn, answers) else as_messages(turn.messages)

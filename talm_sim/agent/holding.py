@@ -21,25 +21,14 @@ _TOGETHER_S = 0.005
 
 
 class HoldingGraph:
-    """A graph that returns, as if it had paused, when a tool waits for a person.
-
-    Args:
-        graph: The compiled graph.
-    """
+    """A graph that returns, as if it had paused, when a tool waits for a person."""
 
     def __init__(self, graph: CompiledStateGraph[Any, Any, Any, Any]) -> None:
         self._graph: Any = graph
         self._held: dict[str, _Running] = {}
 
     async def ainvoke(self, step: Any, *, config: Mapping[str, Any], context: EpisodeContext, **options: Any) -> dict[str, Any]:
-        """Run the graph to its end, to a pause of its own, or until all that a call waits for is a person.
-
-        Args:
-            step: What the graph begins or continues with; for one that is held, a `Command` with the answers to the open forms.
-            config: Holds the episode's `thread_id`.
-            context: The context; for one that is held, the same as before.
-            options: Of the graph's own method.
-        """
+        """Run the graph to its end, to a pause of its own, or until all that a call waits for is a person, whose answers a `Command` brings."""
         if context.forms is None:
             return dict(await self._graph.ainvoke(step, config, context=context, **options))
         thread = config["configurable"]["thread_id"]

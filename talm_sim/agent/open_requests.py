@@ -25,7 +25,6 @@ class OpenRequests:
 
     Args:
         name: Name of the episode and attempt; the ids that answers are given by are derived from it.
-        notify: Called after something was put, or is no longer asked.
         first: Number of the first one, where earlier ones of the same attempt have ids already.
         elicited: Whether tools put them, while calls run.
     """
@@ -70,14 +69,7 @@ class OpenRequests:
 
 
 def person_of_call(forms: OpenRequests, call_id: str, turn: int, keep: Callable[[HumanEvent], None]) -> AskPerson:
-    """Return how a tool asks the person of an episode while a call of it runs.
-
-    Args:
-        forms: The forms of the episode that are open.
-        call_id: The call's id.
-        turn: Index of its turn.
-        keep: Is handed each form with its answer, or with that of nobody where the tool did not wait for one.
-    """
+    """Return how a tool asks the person of an episode while a call of it runs."""
 
     async def ask(form: Form) -> Decision:
         asked = time.time()

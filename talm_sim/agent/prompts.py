@@ -48,12 +48,7 @@ class Prompts:
         return {f"prompt {name}": getattr(self, name) for name in told}
 
     def system_for(self, *, tools: bool, finish: bool) -> str:
-        """Return the system message of the solving conversation.
-
-        Args:
-            tools: Whether any tool is offered.
-            finish: Whether a call of `Finish` answers.
-        """
+        """Return the system message of the solving conversation."""
         if not tools:
             return self.without_tools
         return f"{self.system}\n{self.with_finish}" if finish else self.system
@@ -103,9 +98,6 @@ def load_prompts(file: Path | None = None, task: str = "", others: Callable[[], 
         file: TOML file with the tables `agent`, `awareness` and `person`, at its top or within the task's own table.
         task: Name of the task's own table.
         others: Lists the tables that belong to other tasks, which are passed over; called if there is a file.
-
-    Raises:
-        PrerequisiteError: The file is missing, is not TOML, or has an unknown key.
     """
     texts = _texts(packaged_toml("talm_sim.agent"), "prompts.toml")
     if file is not None:

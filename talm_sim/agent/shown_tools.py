@@ -16,11 +16,7 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 def tool_specs(texts: Sequence[str]) -> list[ToolSpec]:
-    """Read the tools a scenario shows.
-
-    Raises:
-        PrerequisiteError: A text is not a JSON object with a name.
-    """
+    """Read the tools a scenario shows."""
     return [_spec(text) for text in texts]
 
 

@@ -61,12 +61,7 @@ def _answer(turn: ModelTurn) -> str:
 
 
 def step_graph(name: str, step: Callable[[EpisodeContext], Awaitable[Mapping[str, Any]]]) -> StepGraph:
-    """Compile a graph of one step, whose state is what an episode keeps; a foreseen failure of the model ends it.
-
-    Args:
-        name: Name of the step.
-        step: Uses the model, and returns the state.
-    """
+    """Compile a graph of one step, whose state is what an episode keeps; a foreseen failure of the model ends it."""
 
     async def node(state: _State, runtime: Runtime[EpisodeContext]) -> Any:
         try:

@@ -41,11 +41,7 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code.
-
-    Args:
-        arguments: Words after the program's name; those of the process by default.
-    """
+    """Run one command and return its exit code."""
     for stream in (sys.stdout, sys.stderr):
         # A lone surrogate in a model's text, or a terminal without UTF-8, must not end a run.
         with contextlib.suppress(AttributeError, ValueError):

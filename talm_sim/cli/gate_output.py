@@ -23,12 +23,7 @@ from talm_sim.store.stored_run import StoredRun
 class Gating:
     """The gates that a command checks, and the files that it writes for CI.
 
-    Args:
-        options: The options `gate`, `baseline`, `junit` and `summary`, as far as given.
-        run_dir: Directory of the runs.
-
     Raises:
-        PrerequisiteError: A gate or the baseline cannot be read, or a file cannot be written there.
         NotComparableError: The baseline cannot be compared with anything.
     """
 
@@ -48,7 +43,6 @@ class Gating:
         """Check, before a run, that its table will have what the gates name.
 
         Raises:
-            PrerequisiteError: It will not.
             NotComparableError: It is not of the baseline's task or scenarios.
         """
         if self._gates:
@@ -60,12 +54,7 @@ class Gating:
             self._gates.check_plan(job, scenarios)
 
     def check(self, runs: Sequence[StoredRun], *, as_event: bool = False) -> None:
-        """Check the gates on each run; a gate that names nothing is an error of `conclude`, after the table is printed.
-
-        Args:
-            runs: The runs.
-            as_event: Whether to write the results as a line of the event stream.
-        """
+        """Check the gates on each run; a gate that names nothing is an error of `conclude`, after the table is printed."""
         try:
             self._results = [self._gates.check(run) for run in runs] if self._gates else []
         except PrerequisiteError as err:
@@ -76,16 +65,8 @@ class Gating:
     def conclude(self, runs: Sequence[StoredRun], blocks: Callable[[], Sequence[Block]], code: int = 0) -> int:
         """Print a line per gate, and write the files.
 
-        Args:
-            runs: The runs, as they were checked.
-            blocks: Makes the content of their tables; called if a file is to hold it.
-            code: The exit code of the command without gates.
-
         Returns:
             The exit code: with gates, 1 if one is missed, an episode failed or is not finished, or the user's agent raised an error.
-
-        Raises:
-            PrerequisiteError: A gate names a group or measure that the table does not have, or a file cannot be written.
         """
         gates = [one for results in self._results for one in results]
         for run, results in zip(runs, self._results, strict=False):

@@ -52,9 +52,6 @@ class _WatchedWork:
 
     Attributes:
         display: Shows its progress; pass it as `on_event`.
-        ask: Puts a run's open questions to the person at the terminal.
-        command: The command line as it was typed.
-        interrupted: Whether Ctrl-C ended it.
     """
 
     def __init__(self, display: Display, ask: TerminalResponder) -> None:
@@ -140,14 +137,6 @@ def print_result(
     again: str = "",
 ) -> int:
     """Print the table of a run and those beside it (with display `json`, as the last line of the stream), then where to look next.
-
-    Args:
-        runs: The run, then those beside it.
-        blocks: The table's content for each.
-        config: How to show it; each run knows what was run.
-        prices: Model to its price, for output that a program reads.
-        spent: What was spent, if a budget left something undone.
-        again: The command that does what a budget left; by default, the one that resumes the run.
 
     Returns:
         The exit code: 4 if a budget left something undone; else 1 if episodes failed, if all of them wait for an answer, or if too few answers

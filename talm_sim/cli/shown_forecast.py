@@ -54,13 +54,7 @@ def print_forecast(config: RunConfig, prices: Mapping[str, Price] | None) -> int
 
 
 def print_grid_forecast(cells: Sequence[CellForecast], *, priced: bool, form: str) -> int:
-    """Print what the cells of an ablation would ask and cost, each and together.
-
-    Args:
-        cells: The cells.
-        priced: Whether prices were given.
-        form: `table`, `json` or `csv`.
-    """
+    """Print what the cells of an ablation would ask and cost, each and together."""
     total, episodes = total_costs(cells), sum(cell.episodes for cell in cells)
     if form == "csv":
         print_csv([record for cell in cells for record in _flat_records(cell)])
@@ -162,7 +156,6 @@ def check_size(config: RunConfig) -> None:
     """Ask before a run of very many episodes without a budget starts; if there is nobody to ask, refuse it.
 
     Raises:
-        PrerequisiteError: Nobody is there to ask.
         click.Abort: The answer is no.
     """
     if config.budget or config.epochs <= _EPOCHS:

@@ -74,11 +74,7 @@ class Trying:
 
 
 def try_session(trying: Trying) -> int:
-    """Try an agent, or the examples, and print what it did; return the exit code.
-
-    Raises:
-        PrerequisiteError: The agent or its tools cannot be opened, or no scenario can be made.
-    """
+    """Try an agent, or the examples, and print what it did; return the exit code."""
     for agent in trying.agents:
         configure(None, {"agent": agent, **trying.options()})  # before a tool is called
         if load_agent(agent).takes_model and not trying.model:

@@ -73,13 +73,6 @@ _LINE_BREAKS = "\n\r"
 def checked_credential(variable: str, value: str) -> str:
     """Return a credential without the space around it; refuse one that no HTTP header can carry, because it was copied wrongly.
 
-    Args:
-        variable: The environment variable it comes from.
-        value: The credential; the message names the character that is wrong and shows nothing else of it.
-
-    Raises:
-        PrerequisiteError: It contains a line break or another character that is not printable ASCII.
-
     >>> checked_credential("OPENAI_API_KEY", " sk-1 ")
     'sk-1'
     """
@@ -203,11 +196,7 @@ _SIGNED = re.compile(
 
 
 class Hider:
-    """Takes credentials out of texts by their value. Applying it twice changes nothing more.
-
-    Args:
-        secrets: Literal values to hide wherever they appear.
-    """
+    """Takes credentials out of texts by their value. Applying it twice changes nothing more."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self._literals: dict[str, str] = {}

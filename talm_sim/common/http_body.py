@@ -21,12 +21,7 @@ class AnswerTooLarge(Exception):
 
 
 async def read_body(pieces: AsyncIterable[bytes], encoding: str, most: int) -> AsyncGenerator[bytes]:
-    """Yield the pieces of a body, decompressed.
-
-    Args:
-        pieces: The body as it is received.
-        encoding: The answer's `Content-Encoding`; what is neither gzip nor deflate is left as it is.
-        most: Bytes, as sent and as decompressed.
+    """Yield the pieces of a body, decompressed; see `Unpacker`.
 
     Raises:
         AnswerTooLarge: It is more than may be read.

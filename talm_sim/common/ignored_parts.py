@@ -71,7 +71,6 @@ class IgnoredParts:
     """What is ignored of prompts.
 
     Attributes:
-        patterns: The patterns.
         asked: How many requests were looked up.
         matched: How many of them had a part that a pattern matches.
     """

@@ -22,12 +22,7 @@ Handler = Callable[[int, FrameType | None], Any]
 
 
 def debounce(handler: Handler, since: float | None = None) -> Handler:
-    """Return a signal handler that passes on only the first of several signals in quick succession.
-
-    Args:
-        handler: The handler that it is passed on to.
-        since: When the first one came, by the monotonic clock; None if none has come.
-    """
+    """Return a signal handler that passes on only the first of several signals in quick succession."""
 
     def take(number: int, frame: FrameType | None) -> None:
         nonlocal since

@@ -38,9 +38,6 @@ def kappa_of_drawn(clusters: Sequence[Sequence[tuple[str, str]]]) -> Drawn:
 def alpha(items: Sequence[Sequence[str]]) -> float | None:
     """Return Krippendorff's alpha for labels without an order (Krippendorff 2011); None if all labels are the same, or nothing has two.
 
-    Args:
-        items: The labels that each item was given, by however many; an item with fewer than two is left out.
-
     >>> alpha([("yes", "yes", "yes"), ("no", "no"), ("yes", "no", "no"), ("no",)])
     0.5625
     """

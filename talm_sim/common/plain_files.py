@@ -41,20 +41,12 @@ class UnfitFileError(OSError):
 
 
 def kind_of_file(mode: int) -> str:
-    """Say what kind of thing a path leads to; empty for a plain file.
-
-    Args:
-        mode: `st_mode` of its `stat`.
-    """
+    """Say what kind of thing a path leads to; empty for a plain file."""
     return next((words for is_kind, words in _KINDS if is_kind(mode)), "a device")
 
 
 def open_plain(path: Path, largest: int) -> BinaryIO:
     """Open a file, or what a link points to, for reading.
-
-    Args:
-        path: The file.
-        largest: The largest size in bytes.
 
     Raises:
         UnfitFileError: It is not a plain file, or it is larger.
@@ -71,7 +63,7 @@ def open_plain(path: Path, largest: int) -> BinaryIO:
 
 
 def read_bytes(path: Path, largest: int) -> bytes:
-    """Read a whole file; arguments and errors are those of `open_plain`."""
+    """Read a whole file; errors are those of `open_plain`."""
     with open_plain(path, largest) as file:
         size = os.fstat(file.fileno()).st_size
         data = file.read(size + 1) or b""  # a file that the system generates may be empty at the moment
@@ -83,7 +75,7 @@ def read_bytes(path: Path, largest: int) -> bytes:
 
 
 def read_text(path: Path, largest: int, encoding: str = "utf-8") -> str:
-    """Read a text file with uniform line endings; arguments are those of `open_plain`.
+    """Read a text file with uniform line endings.
 
     Raises:
         OSError: The same as in `open_plain`.

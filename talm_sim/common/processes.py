@@ -111,12 +111,7 @@ def mark_of(pid: int) -> str:
 
 
 def hidden_name(of: str, end: str = "") -> str:
-    """Return a hidden name for what this process makes and, unless it is killed, removes again; see `sweep`.
-
-    Args:
-        of: The name it will get.
-        end: What the name ends with.
-    """
+    """Return a hidden name for what this process makes and, unless it is killed, removes again; see `sweep`."""
     return f".{of}.{_process_mark(os.getpid())}.{secrets.token_hex(4)}{end}"
 
 

@@ -22,15 +22,7 @@ def packaged_toml(package: str, name: str = "prompts.toml") -> dict[str, Any]:
 
 
 def read_toml(file: Path, option: str) -> dict[str, Any]:
-    """Read a user's file.
-
-    Args:
-        file: The file.
-        option: The option it was given with, for messages.
-
-    Raises:
-        PrerequisiteError: It cannot be read or is not TOML.
-    """
+    """Read a user's file."""
     try:
         text = read_text(file, LARGEST_SETTINGS)
         if _LONG_KEY.search(text):
@@ -46,18 +38,7 @@ def read_toml(file: Path, option: str) -> dict[str, Any]:
 
 
 def texts_of(document: Mapping[str, Any], table: str, known: Collection[str], where: str, *, filled: bool = True) -> dict[str, str]:
-    """Return the texts of one table, without surrounding white space.
-
-    Args:
-        document: The file's content.
-        table: The table's name; without it, there are no texts.
-        known: The keys it may have.
-        where: The file, for messages.
-        filled: Whether an empty text is refused.
-
-    Raises:
-        PrerequisiteError: It is not a table, or has an unknown key or a value that is not a text.
-    """
+    """Return the texts of one table, without surrounding white space."""
     values = document.get(table, {})
     if not isinstance(values, dict):
         raise PrerequisiteError(f"{where}: '{table}' must be a table of texts.")

@@ -33,12 +33,7 @@ _TYPES = {
 
 
 def tool_of_file(file: Path, said: object) -> str:
-    """Return what queries call the tool of a file: as its file, unless it is a copy of the file whose tool it says that it is.
-
-    Args:
-        file: The file.
-        said: Its `tool_name`.
-    """
+    """Return what queries call the tool of a file: as its file, unless it is a copy of the file whose tool it says that it is."""
     return str(said) if os.path.isfile(file.parent / f"{said}.json") else file.stem
 
 
@@ -57,13 +52,7 @@ def function_names(keys: Iterable[FunctionKey]) -> dict[FunctionKey, str]:
 
 
 def spec_of_function(name: str, category: str, function: Mapping[str, Any]) -> ToolSpec:
-    """Describe one function as a tool.
-
-    Args:
-        name: What the tool is called.
-        category: Its category.
-        function: An entry of `api_list`.
-    """
+    """Describe one function as a tool."""
     properties: dict[str, Any] = {}
     required: list[str] = []
     for field_name in ("required_parameters", "optional_parameters"):

@@ -50,15 +50,7 @@ def split_commas(text: str) -> list[str]:
 
 
 def split_options(parts: Iterable[str], where: str) -> dict[str, str]:
-    """Split each `KEY=VALUE`.
-
-    Args:
-        parts: The parts, as they were written.
-        where: What a message begins with.
-
-    Raises:
-        PrerequisiteError: A part has another form.
-    """
+    """Split each `KEY=VALUE`."""
     written = {}
     for part in parts:
         key, equals, written[key] = part.partition("=")
@@ -73,17 +65,7 @@ def written_names(kind: type[OptionsModel]) -> dict[str, FieldInfo]:
 
 
 def read_options(written: Mapping[str, Any], kind: type[Options], owner: str, where: str) -> Options:
-    """Read options that were written as `KEY=VALUE`.
-
-    Args:
-        written: Key to value.
-        kind: The options there are, with their types.
-        owner: What has these options, for example a model's name.
-        where: What a message begins with, before the key.
-
-    Raises:
-        PrerequisiteError: There is no such option, its value is wrong, or one that must be given is not.
-    """
+    """Read options that were written as `KEY=VALUE`."""
     known = written_names(kind)
     for key, value in written.items():
         if key not in known and kind.model_config["extra"] != "allow":
@@ -146,11 +128,7 @@ _MUST = {
 
 
 def fault_of(error: Mapping[str, Any]) -> str:
-    """Say what is wrong with a value, in words for whoever wrote it.
-
-    Args:
-        error: One of `ValidationError.errors()`.
-    """
+    """Say what is wrong with a value, in words for whoever wrote it."""
     template = _MUST.get(error["type"])
     if template is None:
         return str(error["msg"]).removeprefix("Value error, ")

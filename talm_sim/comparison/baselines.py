@@ -89,14 +89,7 @@ def check_scenarios(baseline: Side, job: Job[Any], scenarios: Sequence[Scenario]
 
 
 def check_against(baseline: Side, side: Side, targets: Sequence[Target], *, common: bool = False) -> list[GateResult]:
-    """Check a run against a baseline: a measure is missed if it is worse with p < .05, two-sided and corrected for the number of gates.
-
-    Args:
-        baseline: The baseline.
-        side: The run.
-        targets: What is checked.
-        common: Whether to leave out scenarios that only one of them has.
-    """
+    """Check a run against a baseline: a measure is missed if it is worse with p < .05, two-sided and corrected for the number of gates."""
     from talm_sim.comparison.compare import compare_sides  # not at the top: a run without a baseline compares nothing
 
     compared = compare_sides(baseline, side, common=common, measures=list(dict.fromkeys(one.measure.name for one in targets)))

@@ -69,12 +69,7 @@ class _Row:
 
 @dataclass(frozen=True, slots=True)
 class ModelTable:
-    """The rows of the table.
-
-    Attributes:
-        rows: The rows: a model, with the run's name where the model has several runs of one task.
-        heads: Name of each column to its head.
-    """
+    """The rows of the table."""
 
     rows: Sequence[_Row]
     heads: Mapping[str, str]

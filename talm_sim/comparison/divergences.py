@@ -11,14 +11,7 @@ from talm_sim.types.steps import Divergence, first_difference
 def find_divergences(
     first: StoredRun, second: StoredRun, scenarios: Iterable[str], translated: Mapping[str, str] | None = None
 ) -> dict[str, Divergence]:
-    """Return where the episodes of scenarios first differ: of several epochs, the first pair in which one succeeded and the other did not.
-
-    Args:
-        first: A run.
-        second: The run that is compared with it.
-        scenarios: Ids of scenarios that both have.
-        translated: The first run's id of a scenario to the second's, where they differ.
-    """
+    """Return where the episodes of scenarios first differ: of several epochs, the first pair in which one succeeded and the other did not."""
     wanted = set(scenarios)
     names = {other: name for name, other in (translated or {}).items()}
     succeeded = first.job.task.succeeded

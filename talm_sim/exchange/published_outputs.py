@@ -26,11 +26,6 @@ from talm_sim.tasks.talm.published import PublishedRun, coinciding_grades, read_
 def import_fail_talms(directory: Path, run_dir: Path = Path("runs"), *, command: str = "") -> list[StoredRun]:
     """Import the published outputs of Fail-TaLMs: one run for each model, human setting and grading.
 
-    Args:
-        directory: The release's root, or its `outputs`.
-        run_dir: Directory of the runs.
-        command: The command that made the runs; it is stored with them.
-
     Returns:
         The runs, named `fail-talms-<model>`. A run that already exists, complete and with the same outputs, is left as it is, so a killed
         call can be repeated.

@@ -34,12 +34,7 @@ _HANDLE: Final = asyncio.Handle._run.__code__
 
 
 class LoopGivenUp(BaseException):
-    """The loop that this ran on was blocked by something else and was given up; the work starts again. No `except Exception` catches it.
-
-    Args:
-        work: What blocked the loop; None if that is not known.
-        place: File and line where it was blocked.
-    """
+    """The loop that this ran on was blocked by something else and was given up; the work starts again. No `except Exception` catches it."""
 
     def __init__(self, work: Work | None, place: str) -> None:
         super().__init__(f"the event loop of all agents was blocked at {place} and had to be abandoned")
@@ -52,9 +47,7 @@ class CurrentWork:
     """What the loop is running now.
 
     Attributes:
-        work: The work it belongs to; None if that is not known.
         seconds: How long it has been running without a break, while others wait.
-        place: File and line.
         give_up: Gives the loop up, with the thread that it runs in.
     """
 
@@ -277,10 +270,6 @@ def use_foreign_loop() -> Iterator[None]:
 
 async def on_foreign_loop(call: Coroutine[Any, Any, _T], work: Work | None = None) -> _T:
     """Await the user's code on its loop in this run.
-
-    Args:
-        call: The code.
-        work: The work it belongs to, if that is not already known.
 
     Raises:
         LoopGivenUp: Something else blocked the loop and did not stop; the progress so far is lost.

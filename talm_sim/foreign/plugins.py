@@ -45,13 +45,7 @@ class Registry(Generic[T]):
         self._packages: dict[str, str] = {}
 
     def register(self, name: str, thing: str | T, module: str = "") -> None:
-        """Make `thing` known under `name`, replacing what had this name.
-
-        Args:
-            name: What it is called.
-            thing: The thing, or `module:attribute`, which is imported when the name is asked for.
-            module: The module that brought it along, if `thing` itself does not say so.
-        """
+        """Make `thing` known under `name`, replacing what had this name."""
         self._registered[name] = thing
         self._modules[name] = module or getattr(thing, "__module__", "")
         self._packages.pop(name, None)

@@ -83,12 +83,6 @@ def usage_of(input_tokens: Any, output_tokens: Any, cached_tokens: Any = None, *
     """Return token counts as a server gave them.
 
     A count that is not a whole number from 0 to `MOST_TOKENS` counts as absent: the generation is then one without token counts.
-
-    Args:
-        input_tokens: Tokens of the prompt.
-        output_tokens: Tokens of the answer.
-        cached_tokens: Tokens of the prompt that were read from a cache; may be absent.
-        *more_input: Tokens of the prompt that the protocol counts elsewhere; may be absent.
     """
     asked, said = _count(input_tokens), _count(output_tokens)
     beside = [_count(value) for value in (cached_tokens, *more_input) if value is not None]
@@ -136,10 +130,6 @@ def first_tokens(logprobs: Any, asked: int) -> tuple[TokenLogprob, ...]:
     Both forms are read: `content`, a list of tokens with `top_logprobs` (chat completions), and `top_logprobs`, a list of objects with
     log-probabilities by token (completions). Whatever is not a distribution over tokens counts as absent: a value that is above 0 or not a
     number, probabilities with a sum above 1, a token that is not a text.
-
-    Args:
-        logprobs: Log-probabilities of the answer's choice, as the server gave them.
-        asked: How many were asked for; no more are kept.
     """
     if not asked or not isinstance(logprobs, dict):
         return ()

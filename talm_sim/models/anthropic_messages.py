@@ -33,11 +33,7 @@ class AnthropicMessages:
     protocol's default and newer models refuse the field.
 
     Args:
-        name: `provider/name`, as given by the user.
-        model: The server's name of the model.
-        endpoint: The connection to the servers.
         facts: Room for thought, which is added to the limit of each answer; what is out of range is noted there.
-        fields: Further fields of every request body.
     """
 
     passes_on = frozenset({"tool_choice", "stop", "parallel_tool_calls"})

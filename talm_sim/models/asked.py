@@ -14,11 +14,7 @@ _ANTHROPIC = {"auto": "auto", "required": "any", "none": "none"}
 
 
 def check_asked(name: str, passes: Iterable[str], asked: Iterable[str]) -> None:
-    """Check that a model passes on what an agent asks of it.
-
-    Raises:
-        PrerequisiteError: It does not.
-    """
+    """Check that a model passes on what an agent asks of it."""
     if lost := sorted(set(asked) - set(passes)):
         raise PrerequisiteError(f"your agent asks its model for {format_names(lost, 5)}, and {name} cannot pass that on; use another model.")
 

@@ -62,12 +62,7 @@ _written: dict[int, _Written] = {}
 
 
 class ConstrainedModel:
-    """Lets a weak model act, one constrained JSON action per turn.
-
-    Args:
-        chat: A model that enforces JSON schemas.
-        answer_chars: Longest answer, in characters.
-    """
+    """Lets a weak model act, one constrained JSON action per turn."""
 
     def __init__(self, chat: SchemaChat, *, answer_chars: int = ANSWER_CHARS) -> None:
         self.name = chat.name

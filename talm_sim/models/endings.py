@@ -74,13 +74,7 @@ class SchemaChat(Protocol):
     name: str
 
     async def chat(self, messages: list[dict[str, Any]], settings: GenerationSettings, fields: dict[str, Any]) -> Answer:
-        """Answer once.
-
-        Args:
-            messages: Chat messages of the chat-completions protocol.
-            settings: Sampling settings.
-            fields: Further fields of the request; `response_format` contains the schema.
-        """
+        """Answer once."""
         ...
 
     async def aclose(self) -> None:
@@ -120,13 +114,7 @@ def check_answer(name: str, answer: Answer) -> Answer:
 
 
 def read_text_calls(turn: ModelTurn, tools: Sequence[ToolSpec], before: int) -> ModelTurn:
-    """Return a turn with the calls that its text holds, if the provider reported none: a server without a parser leaves them there.
-
-    Args:
-        turn: The turn.
-        tools: The tools that were offered; a text that calls none of them stays as it is.
-        before: How many turns the model had before.
-    """
+    """Return a turn with the calls that its text holds, if the provider reported none: a server without a parser leaves them there."""
     if turn.tool_calls or turn.unparsable_calls or not tools:
         return turn
     read = read_calls(turn.text, [{"name": tool.name, "parameters": tool.parameters} for tool in tools], before)
@@ -139,12 +127,6 @@ def read_text_calls(turn: ModelTurn, tools: Sequence[ToolSpec], before: int) -> 
 
 def turn_of(name: str, answer: Answer, before: int, read_text: ReadText | None = None) -> ModelTurn:
     """Return an answer as a turn.
-
-    Args:
-        name: The model's name, for messages.
-        answer: The answer.
-        before: How many turns the model had before.
-        read_text: Reads calls in a text without reasoning, for tool formats in which the model writes them.
 
     Raises:
         ProviderError: As `check_answer` does.

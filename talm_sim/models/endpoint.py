@@ -59,12 +59,7 @@ class Endpoint:
     """Sends requests through a limit, with retries, to one server or to several in turn.
 
     Args:
-        name: The model's `provider/name`, for messages.
-        base_urls: The servers' addresses.
         logical_base: What replaces a base URL in recordings, whichever server is asked; see `LOGICAL_URL`.
-        transport: Carries the requests; None for the network.
-        retries: When to try again.
-        max_connections: Requests in flight.
         timeout: Seconds one attempt may take.
         fail_fast: Whether to end the run if requests are turned away before any was answered.
         variables: Names of the environment variables that hold the servers' addresses and their key.

@@ -41,8 +41,6 @@ class LangChainModel:
 
     Args:
         chat: The chat model. It must take tools (`bind_tools`) if it is to be offered any.
-        name: `provider/name` for tables; made from the class by default.
-        client: HTTP client to close with the model.
     """
 
     passes_on = frozenset({*ASKED, BLOCKS})
@@ -143,14 +141,7 @@ def _as_failure(name: str, error: Exception, hide: Hider) -> Exception:
 
 
 def turn_in(name: str, message: AIMessage, turn: int, hide: Hider) -> ModelTurn:
-    """Return a chat model's message as a turn.
-
-    Args:
-        name: The model's name, for messages.
-        message: The message.
-        turn: How many turns the model had before.
-        hide: Removes keys.
-    """
+    """Return a chat model's message as a turn."""
     # Arguments go through the strict reader: LangChain's own lets NaN pass.
     written: list[tuple[Any, Any, Any]] = [(call["id"], call["name"], hide.value(call["args"])) for call in message.tool_calls]
     written += [(call["id"], call["name"] or "", hide.value(call["args"] or "(no arguments)")) for call in message.invalid_tool_calls]

@@ -48,8 +48,6 @@ class Count:
     """The requests to one model for one part of a run, with their tokens.
 
     Attributes:
-        requests: Requests that were sent.
-        usage: Their tokens.
         bounded: Requests whose tokens are an upper bound, as no server reported them.
     """
 
@@ -60,12 +58,7 @@ class Count:
 
 @dataclass(slots=True)
 class Sent:
-    """A request that is being answered.
-
-    Attributes:
-        usage: Tokens that it took; None if nobody reports them.
-        received: Bytes of the answer.
-    """
+    """A request that is being answered."""
 
     usage: Usage | None = None
     received: int = 0
@@ -181,9 +174,6 @@ def count_generations(model: Any, meter: Meter) -> None:
     Args:
         model: An open model; its methods are replaced, so that it stays what it is.
         meter: What counts if the command that runs then has no meter in its context.
-
-    Raises:
-        PrerequisiteError: The model's class allows no such replacement.
     """
     if hasattr(model, "play"):
         return

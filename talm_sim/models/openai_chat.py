@@ -24,13 +24,8 @@ class OpenAIChat:
     """A model that chats with native tool calls, and continues prompts where its server offers `/completions`.
 
     Args:
-        name: `provider/name`, as given by the user.
-        model: The server's name of the model.
-        endpoint: The line to the servers.
         max_tokens_field: `max_completion_tokens` for OpenAI, whose reasoning models take nothing else; `max_tokens` for compatible servers.
         most_alternatives: Most first tokens that a request asks for; None for as many as its settings say.
-        fields: Further fields of every request body.
-        room: Tokens for thought, added to the limit of each answer.
     """
 
     passes_on = frozenset({*ASKED, BLOCKS})
@@ -63,13 +58,7 @@ class OpenAIChat:
         return turn_of(self.name, answer, model_turns_in(messages))
 
     async def chat(self, messages: list[dict[str, Any]], settings: GenerationSettings, fields: dict[str, Any]) -> Answer:
-        """Send one chat-completions request.
-
-        Args:
-            messages: In the wire format.
-            settings: Sampling settings.
-            fields: Fields of this request, such as `tools` or `response_format`.
-        """
+        """Send one chat-completions request."""
         asked = self._alternatives(settings)
         alternatives = {"logprobs": True, "top_logprobs": asked} if asked else {}
         body = self._body({"messages": messages, **fields}, self._max_tokens_field, settings, alternatives)

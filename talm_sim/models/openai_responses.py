@@ -23,15 +23,7 @@ _ENCRYPTED = "reasoning.encrypted_content"
 
 
 class OpenAIResponses:
-    """A model behind `/responses`. The protocol has no seed, and reports no probabilities of first tokens.
-
-    Args:
-        name: `provider/name`, as given by the user.
-        model: The server's name of the model.
-        endpoint: The connection to the servers.
-        fields: Further fields of every request body.
-        room: Tokens for thought, added to the limit of each answer.
-    """
+    """A model behind `/responses`. The protocol has no seed, and reports no probabilities of first tokens."""
 
     passes_on = frozenset({"tool_choice", "response_format", "parallel_tool_calls", "strict"})
 

@@ -197,10 +197,6 @@ def parse_calls(written: Iterable[tuple[Any, Any, Any]], turn: int) -> tuple[tup
     """Parse the calls of one turn, given as (id, name, arguments).
 
     An id that is absent or used twice is replaced by `call-<turn>-<n>`, so that every call can be answered, and always under the same id.
-
-    Args:
-        written: The calls as the provider reports them.
-        turn: How many turns the model had before; part of a replaced id.
     """
     calls: list[ToolCall] = []
     broken: list[UnparsableCall] = []

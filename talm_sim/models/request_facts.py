@@ -71,17 +71,7 @@ def known_of(model: str) -> Known:
 
 
 def room_for(model: str, fields: Mapping[str, Any], facts: RequestFacts, told: str | None = None) -> int:
-    """Decide, and note among the facts, how many tokens are added to an answer's limit so that a thought does not eat the answer.
-
-    Args:
-        model: The model's name.
-        fields: The user's fields of every request, which may name a budget for thought.
-        facts: The facts of its requests; those of a recording decide where the user says nothing.
-        told: The user's `-M room=N`.
-
-    Raises:
-        PrerequisiteError: `told` is not a whole number.
-    """
+    """Decide, and note among the facts, how many tokens are added to an answer's limit so that a thought does not eat the answer."""
     if told is not None:
         if not told.isdecimal():
             raise PrerequisiteError(f"-M room={told}: is not a whole number; write the tokens for thought, as in -M room=8000.")
@@ -109,12 +99,7 @@ def without_none(options: Mapping[str, str]) -> tuple[dict[str, str], tuple[str,
 
 
 class LeftOut:
-    """The fields that a model's requests leave out.
-
-    Args:
-        known: Those that are known from the start.
-        facts: Holds those that its server refuses; more are added.
-    """
+    """The fields that a model's requests leave out."""
 
     def __init__(self, known: Iterable[str], facts: RequestFacts) -> None:
         self._known = frozenset(known)

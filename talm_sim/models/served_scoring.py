@@ -68,13 +68,7 @@ class ScoringChat(OpenAIChat):
 
 
 class TextChat(ScoringChat):
-    """A scoring chat whose tokenizer is known: texts are written and split as by a model in this process. It is a `TextModel`.
-
-    Args:
-        *args: As of `OpenAIChat`.
-        tokenizer: Of transformers.
-        **fields: As of `OpenAIChat`.
-    """
+    """A scoring chat whose tokenizer is known: texts are written and split as by a model in this process. It is a `TextModel`."""
 
     def __init__(self, *args: Any, tokenizer: Any, **fields: Any) -> None:
         from talm_sim.models.local.prompting import Rendering, chat_template_of
@@ -115,15 +109,7 @@ class TextChat(ScoringChat):
 
 
 def load_tokenizer(name: str, folder: str) -> Any:
-    """Load the tokenizer of a served model.
-
-    Args:
-        name: Of the model, for messages.
-        folder: The directory that holds it.
-
-    Raises:
-        PrerequisiteError: transformers is not installed, or there is no tokenizer in the directory.
-    """
+    """Load the tokenizer of a served model."""
     try:
         import transformers
     except ImportError:

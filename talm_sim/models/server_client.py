@@ -38,7 +38,6 @@ class UnfitAnswerError(Exception):
     """A server's answer is refused, whatever it says, and asking again would not help.
 
     Args:
-        message: Why not, as the end of a line that names the server.
         hint: What to look at where this befalls the first requests: `server`, or empty.
     """
 
@@ -52,7 +51,6 @@ class ServerClient(httpx2.AsyncBaseTransport):
 
     Args:
         inner: What carries them; by default one that all share, made when first needed, since its SSL context alone costs 17 ms.
-        model: Name of the model that is asked, for a budget.
     """
 
     def __init__(self, inner: httpx2.AsyncBaseTransport | None = None, *, model: str = "") -> None:
@@ -68,7 +66,6 @@ class ServerClient(httpx2.AsyncBaseTransport):
         Raises:
             UnfitAnswerError: The answer is too large, or leads to another host.
             httpx2.TransportError: There was no answer.
-            PrerequisiteError: The command's budget does not admit the model.
         """
         note_http_request()
         meter = current_meter.get() or self._meter  # a thread of an agent's own has no context

@@ -44,11 +44,8 @@ class Server:
     Attributes:
         base: Its base URL, as requests write it, without a slash at the end.
         place: Host and port, for messages.
-        answers: How often it has answered.
-        absences: How often it was left out.
         pause_s: Seconds of the present pause; 0 while it is asked in turn.
         due: When the pause ends, by the clock of `Servers`.
-        tested: Whether a request is testing it.
         reason: Why it is left out, as it was last said.
     """
 
@@ -79,13 +76,7 @@ class Turn:
 
 
 class Servers:
-    """The servers of a model, and whose turn it is.
-
-    Args:
-        model: The model's `provider/name`, for messages.
-        base_urls: At least one; as requests write them, for recordings.
-        clock: Seconds that only grow.
-    """
+    """The servers of a model, and whose turn it is."""
 
     def __init__(self, model: str, base_urls: Sequence[str], clock: Callable[[], float] = time.monotonic) -> None:
         self._model = model

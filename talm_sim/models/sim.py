@@ -27,11 +27,7 @@ class SimOptions(OptionsModel):
 
 
 class ControlPolicy:
-    """The base class of the policies of controls.
-
-    Args:
-        name: The control, as `sim/oracle`.
-    """
+    """The base class of the policies of controls."""
 
     latency = 0.0
     """Seconds each generation takes."""
@@ -50,12 +46,7 @@ class ControlPolicy:
 
 
 class SimModel:
-    """A control that has no scenario yet.
-
-    Args:
-        control: One of `EVERY_CONTROL`.
-        latency: Seconds each generation takes, to stand in for a model's own.
-    """
+    """A control that has no scenario yet."""
 
     def __init__(self, control: str, *, latency: float = 0.0) -> None:
         self.name = f"sim/{control}"

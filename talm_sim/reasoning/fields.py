@@ -198,13 +198,7 @@ def begin_form(fields: Mapping[str, Value]) -> str:
 
 
 def draw_form(random: Random, summary: str, tools: Sequence[str]) -> dict[str, Value]:
-    """Draw a form whose decision fields are independent of the request, each evenly from its values; `why` is left out.
-
-    Args:
-        random: What draws.
-        summary: The request, which becomes the summary, cut if it is long.
-        tools: Names of the shown tools, from which the relevant ones are drawn.
-    """
+    """Draw a form whose decision fields are independent of the request, each evenly from its values; `why` is left out."""
     relevant = random.sample(list(tools), random.randint(0, len(tools)))
     return {
         "task_summary": trim(summary)[:_LONGEST],

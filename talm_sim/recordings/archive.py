@@ -24,14 +24,7 @@ _UNREADABLE = (OSError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImple
 
 
 class Archive:
-    """An open zip of recordings, which tasks and threads may share; what is read is checked against the digests of its index.
-
-    Args:
-        path: The zip file.
-
-    Raises:
-        PrerequisiteError: The file is not such a zip, or cannot be trusted.
-    """
+    """An open zip of recordings, which tasks and threads may share; what is read is checked against the digests of its index."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -57,11 +50,7 @@ class Archive:
         return sorted(self._digests)
 
     def read(self, name: str) -> bytes | None:
-        """Return a file's content, or None if there is no such file.
-
-        Raises:
-            PrerequisiteError: The content is not what the index says.
-        """
+        """Return a file's content, or None if there is no such file."""
         if name not in self._digests:
             return None
         try:

@@ -24,11 +24,6 @@ class IndexedCassette(Cassette):  # type: ignore[misc]  # vcrpy has no types
     """A cassette that looks a request up; vcrpy's matchers still decide.
 
     The caller knows which entry is played next (`vcr.cassette.Cassette` itself can serve only one player), so nothing here counts plays.
-
-    Args:
-        text: Content of the file; None for a new one.
-        hide: Removes secrets from a request.
-        ignored: What is ignored of prompts.
     """
 
     def __init__(self, text: str | None, hide: Hide, ignored: IgnoredParts) -> None:

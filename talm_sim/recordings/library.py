@@ -129,11 +129,7 @@ class CassetteLibrary:
         self._kept: OrderedDict[str, Tape] = OrderedDict()
 
     def open_tools(self, scenario_id: str, group: str, mode: Traffic) -> Player:
-        """Open a scenario's tool recording.
-
-        Raises:
-            PrerequisiteError: The file is not a cassette.
-        """
+        """Open a scenario's tool recording."""
         place = _Place(TOOLS, _safe_file_name(group), f"{_safe_file_name(scenario_id)}.json")
         tape = self._tape(place)
         # The last ones used stay parsed, because the next epoch and the next run play them again.
@@ -144,11 +140,7 @@ class CassetteLibrary:
         return Player(tape, mode, _LIVE_TOOLS)
 
     def open_model(self, model: str, scenario_id: str, group: str, epoch: int, vote: int, digest: str, mode: Traffic) -> Player:
-        """Open one conversation of a model; vote 0 is the agent's, 1 and up are a judge's.
-
-        Raises:
-            PrerequisiteError: The file is not a cassette.
-        """
+        """Open one conversation of a model; vote 0 is the agent's, 1 and up are a judge's."""
         return Player(self._tape(self._conversation(model, scenario_id, group, epoch, vote, digest)), mode)
 
     @contextmanager
@@ -190,13 +182,7 @@ class CassetteLibrary:
         return (self.root / str(place)).is_file() or (archive is not None and archive.read(place.inner) is not None)
 
     def recorded_usage(self, model: str, conversations: Iterable[tuple[str, str]], digest: str) -> list[Usage] | None:
-        """Return the tokens of each recorded request of some conversations, as the server counted them; None if one is not recorded.
-
-        Args:
-            model: The model that had them.
-            conversations: Scenario and group of each; they are the agent's in epoch 1.
-            digest: Digest of the settings.
-        """
+        """Return the tokens of each recorded request of some conversations, as the server counted them; None if one is not recorded."""
         from talm_sim.recordings.tape import Tape  # not at the top: what is live needs no vcrpy, which imports much
 
         found: list[Usage] = []
@@ -258,9 +244,6 @@ class CassetteLibrary:
 
         Args:
             person: Whether the run has a person: of a tool that was recorded with one whom it may ask, and without, which of the two is meant.
-
-        Raises:
-            PrerequisiteError: The file cannot be read.
         """
         known = self._recorded_tools()
         return {name: known.get((name, person)) or known[name, not person] for name, _ in known}
@@ -291,11 +274,7 @@ class CassetteLibrary:
             write_atomically(loose, (json.dumps(dumped, indent=1) + "\n").encode())
 
     def human_answers(self, model: str, scenario_id: str, group: str, epoch: int, digest: str) -> list[RecordedAnswer]:
-        """Return the human answers of one recorded conversation, in the order of the questions.
-
-        Raises:
-            PrerequisiteError: The file cannot be read.
-        """
+        """Return the human answers of one recorded conversation, in the order of the questions."""
         name, text = self._read(self._human(model, scenario_id, group, epoch, digest))
         if text is None:
             return []

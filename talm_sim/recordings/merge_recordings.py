@@ -27,9 +27,6 @@ def merge_recordings(sources: Sequence[Path], target: Path) -> int:
 
     Returns:
         How many files were written.
-
-    Raises:
-        PrerequisiteError: Two of them have different answers to one request, one cannot be read, or `target` cannot be written.
     """
     roots = list({root.resolve(): root for root in (target, *sources)}.values())
     files: dict[str, list[Path]] = {}

@@ -27,11 +27,7 @@ REQUESTS = "requests.json"
 
 
 def ignored_in(folder: Path, patterns: Iterable[str]) -> IgnoredParts:
-    """Return what is ignored of prompts: what these patterns match, and those that a model's conversations were recorded with.
-
-    Raises:
-        PrerequisiteError: A recorded pattern cannot be read.
-    """
+    """Return what is ignored of prompts: what these patterns match, and those that a model's conversations were recorded with."""
     found = list(patterns)
     for path in sorted(folder.glob(f"*{IGNORED}")):
         try:
@@ -48,14 +44,7 @@ def save_ignored(folder: Path, ignored: IgnoredParts) -> None:
 
 
 def export(source: Path, target: Path) -> list[Path]:
-    """Unpack every recording below `source`, for plain vcrpy and for reading.
-
-    Returns:
-        The files written.
-
-    Raises:
-        PrerequisiteError: A zip is damaged or names a file outside, or `target` cannot be written.
-    """
+    """Unpack every recording below `source`, for plain vcrpy and for reading; return the files."""
     written = []
     for path in sorted(source.rglob("*.zip")):
         archive = open_archive(path)

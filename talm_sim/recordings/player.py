@@ -20,7 +20,6 @@ class Player:
     """One episode's own cursor over a tape: repeats play in the recorded order and never wrap.
 
     Args:
-        tape: The cassette.
         mode: `replay` raises on what is not recorded; `record` plays what is there, and records the rest.
         remedy: What the user can do about a miss; its message ends with it.
     """
@@ -66,11 +65,7 @@ class Player:
             raise
 
     def save(self) -> None:
-        """Write what is new to the file.
-
-        Raises:
-            PrerequisiteError: It cannot be written.
-        """
+        """Write what is new to the file."""
         self._tape.save()
 
     def counts(self) -> dict[str, int]:

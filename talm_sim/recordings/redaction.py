@@ -47,11 +47,7 @@ _IsSecret = Callable[[str, str], bool]
 
 
 class Redactor:
-    """Removes secrets from requests, responses and messages. Applying it twice changes nothing more.
-
-    Args:
-        secrets: Literal values to hide wherever they appear; by default, those of the environment.
-    """
+    """Removes secrets from requests, responses and messages. Applying it twice changes nothing more."""
 
     def __init__(self, secrets: Iterable[str] | None = None) -> None:
         self._hide = Hider(credentials_in_environment() if secrets is None else secrets)
@@ -152,13 +148,7 @@ def _in_request(body: Any, is_secret: _IsSecret) -> Any:
 
 
 def hide_named_in_answer(answer: bytes, asked: bytes, is_secret: _IsSecret) -> bytes:
-    """Do the same for the answer to a request; an answer without such values is unchanged, byte for byte.
-
-    Args:
-        answer: Body of the response.
-        asked: Body of the request.
-        is_secret: Whether a value is a credential by the name it goes under.
-    """
+    """Do the same for the answer to a request; an answer without such values is unchanged, byte for byte."""
     if b'"arguments"' not in answer and b'"tool_use"' not in answer:
         return answer
     try:

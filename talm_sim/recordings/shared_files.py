@@ -15,11 +15,7 @@ from talm_sim.errors import PrerequisiteError
 
 
 def read_bytes(path: Path) -> bytes:
-    """Read a file of recordings.
-
-    Raises:
-        PrerequisiteError: It cannot be read, is not a plain file, or is too large.
-    """
+    """Read a file of recordings."""
     try:
         return plain_files.read_bytes(path, plain_files.LARGEST_DOCUMENT)
     except OSError as err:
@@ -28,11 +24,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_text(path: Path) -> str:
-    """Read a file of recordings as text.
-
-    Raises:
-        PrerequisiteError: It cannot be read, is not a plain file, is too large, or is not UTF-8.
-    """
+    """Read a file of recordings as text."""
     try:
         return read_bytes(path).decode()
     except UnicodeDecodeError:
@@ -40,16 +32,7 @@ def read_text(path: Path) -> str:
 
 
 def write_atomically(path: Path, data: bytes | Iterable[bytes], *, replace: bool = True) -> None:
-    """Write a file completely or not at all.
-
-    Args:
-        path: The file; missing parent folders are created.
-        data: The content, or its parts in order.
-        replace: Whether an existing file is replaced.
-
-    Raises:
-        PrerequisiteError: It cannot be written or already exists.
-    """
+    """Write a file completely or not at all."""
     # Not derived from the file's own name, which could then become longer than a name may be.
     temporary = path.with_name(hidden_name("", ".tmp"))
     try:

@@ -50,14 +50,9 @@ class Tape:
     """One cassette.
 
     Args:
-        name: What error messages call it.
         text: The file's content; None for a new cassette.
         path: Where to save; None for a cassette that is only played.
-        redactor: Hides secrets.
         ignored: What is ignored of prompts; None if the requests are no prompts.
-
-    Raises:
-        PrerequisiteError: The content is not a cassette.
     """
 
     def __init__(
@@ -81,15 +76,7 @@ class Tape:
         self._added_from: dict[tuple[str, int], str] = {}
 
     def find(self, request: HttpRequest, played: Mapping[str, int]) -> tuple[str, HttpResponse] | None:
-        """Return the key and the answer of the first matching interaction that has not been played yet.
-
-        Args:
-            request: The request.
-            played: How many interactions of each key were played.
-
-        Raises:
-            PrerequisiteError: Two recorded requests differ only in what is ignored.
-        """
+        """Return the key and the answer of the first matching interaction that has not been played yet."""
         with self._lock, self._unambiguous():
             if self._ignored.patterns:
                 self._ignored.asked += 1
@@ -106,9 +93,6 @@ class Tape:
 
         If another episode has added the same meanwhile, nothing is added: otherwise a call made by several episodes at the same time would
         be stored several times.
-
-        Raises:
-            PrerequisiteError: A recorded request differs only in what is ignored.
         """
         safe, answer = vcr_request(self._redactor.request(request)), self._redactor.response(response, request)
         key = exact_key(safe)
@@ -122,11 +106,7 @@ class Tape:
         return key
 
     def save(self) -> None:
-        """Write the file completely or not at all, with what others have added to it; do nothing if there is nothing new.
-
-        Raises:
-            PrerequisiteError: It cannot be written, or has become unreadable.
-        """
+        """Write the file completely or not at all, with what others have added to it; do nothing if there is nothing new."""
         if self._path is None:
             return
         with self._lock:
@@ -138,11 +118,7 @@ class Tape:
                 self._saved, self._state = len(self._cassette), _state(self._path)
 
     def add(self, other: Tape) -> None:
-        """Add the exchanges of another recording; what both have is kept once.
-
-        Raises:
-            PrerequisiteError: They have two answers to one request.
-        """
+        """Add the exchanges of another recording; what both have is kept once."""
         with self._lock:
             known = dict(zip(self._cassette.entries, self._cassette.answers, strict=True))
             found = other._cassette

@@ -19,10 +19,6 @@ class RecordingTransport(httpx2.AsyncBaseTransport):
     """Answers from the running episode's recording, else from the network.
 
     `current_player` names that recording, so one client serves all episodes. Without one, requests pass straight through.
-
-    Args:
-        inner: What carries requests to servers; the network by default.
-        model: Name of the model that is asked, for a budget.
     """
 
     def __init__(self, inner: httpx2.AsyncBaseTransport | None = None, *, model: str = "") -> None:

@@ -29,11 +29,7 @@ class Embedder(Protocol):
 
 
 def find_embedder(name: str = DEFAULT_EMBEDDER) -> Embedder:
-    """Load an embedder.
-
-    Args:
-        name: `wordllama`, or a sentence-transformers model by its name on the hub or its directory.
-    """
+    """Load an embedder."""
     return _WordLlama() if name == DEFAULT_EMBEDDER else _SentenceTransformer(name)
 
 

@@ -102,7 +102,6 @@ async def run_batch(
         Where the run stands: with neither `ask` nor `wait`, some episodes may still wait for a person.
 
     Raises:
-        PrerequisiteError: The user must fix something. It is raised at once; finished episodes are kept.
         Exception: A bug in the runner; raised after the other episodes in flight were finished and kept.
     """
     batch = _Batch(store, runner, progress, epochs, on_event=on_event, ask=ask, wait=wait, answer_timeout=answer_timeout, spending=spending)

@@ -43,8 +43,6 @@ class RecordedUse:
     """The usage in a recording of the same scenarios.
 
     Attributes:
-        model: The model that was recorded.
-        requests: How many requests.
         input_tokens: Tokens of all requests together, as its server counted them.
         output_tokens: Tokens that it wrote, counted in the same way.
         money: Cost at the price of the model that would be asked; None if it has none.
@@ -64,7 +62,6 @@ class Cost:
     """The requests to one model, and their cost.
 
     Attributes:
-        model: Its name.
         role: `agent`, `person` or `judge`.
         traffic: How it is reached: `live`, `record`, `replay`, `here` for one that runs in this process, or `own` for that of the user's
             own agent, of which nothing is known.

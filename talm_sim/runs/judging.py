@@ -62,8 +62,8 @@ def check_judges(job: Job[Any]) -> Job[Any]:
     except PrerequisiteError as err:
         raise PrerequisiteError(f"--judge: {err}") from None
     for name in names:
-        foreign = name in job.config.judge and name not in job.task.own_judges
-        owner = next((task.name for task in every_task() if name in task.own_judges), "") if foreign else ""
+        typed = name in job.config.judge and name not in job.task.own_judges
+        owner = next((task.name for task in every_task() if typed and name in task.own_judges), "")
         if owner:
             own = [one for one in job.task.own_judges if one in JUDGES]
             choose = f"choose among {', '.join(own)}" if own else "leave it out"
@@ -148,14 +148,6 @@ async def judge_run(
 ) -> int:
     """Judge the finished episodes of a run, and note who judged it, by what configuration, and what they measure.
 
-    Args:
-        store: The run.
-        job: Settled, its judges checked by `check_judges`.
-        grader: What `open_grader` gave.
-        pairs: Finds out what episodes are compared with; called where a judge compares.
-        on_event: Told of progress.
-        spending: The command's budget; see `score`.
-
     Returns:
         How many verdicts failed.
     """
@@ -169,14 +161,7 @@ async def judge_run(
 
 
 def _open_judges(conn: sqlite3.Connection, job: Job[Any], grader: Grader, pairs: Callable[[], Pair] | None = None) -> list[Judge]:
-    """Open the judges in the order in which they work, each told what those before it said.
-
-    Args:
-        conn: The run's database.
-        job: Settled, its judges checked by `check_judges`.
-        grader: What `open_grader` gave.
-        pairs: As of `judge_run`; None where no judge compares.
-    """
+    """Open the judges in the order in which they work, each told what those before it said."""
     classes, own = [judge_class(name) for name in grader.judges], job.task.own_judges
     tools = {tool.name: tool for tool in stored_documents.meta(conn, "tools", list[ToolSpec]) or ()}
     way_out, calls_as = _find_way_out(conn, job, tools), job.task.calls_as(job)

@@ -42,11 +42,7 @@ async def make_scenarios(
     on_live: _OnLive = lambda recorded, bound: None,
     on_progress: OnProgress = lambda done, total, outcome: None,
 ) -> dict[str, Any]:
-    """Make scenarios, or continue where an earlier call ended.
-
-    Returns:
-        The report.
-    """
+    """Make scenarios, or continue where an earlier call ended; return the report."""
     options: MakingOptions = maker.options
     _check_model(options)
     sources = _sources(maker)

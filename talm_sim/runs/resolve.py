@@ -123,13 +123,7 @@ def override(job: Job[Any], options: Mapping[str, Any], admitted: Collection[Sco
 
 
 def check_environment(environ: Mapping[str, str], task: Task[Any], *, others: bool = False) -> None:
-    """Refuse a `TALM_SIM_<NAME>` that is not an option.
-
-    Args:
-        environ: The environment.
-        task: The task whose options are read.
-        others: Whether options of other tasks may be set, as with a stored run, whose task is not chosen now.
-    """
+    """Refuse a `TALM_SIM_<NAME>` that is not an option."""
     for variable in sorted(environ):
         name = variable.removeprefix(ENV_PREFIX).lower()
         if variable.startswith(ENV_PREFIX) and variable not in _OTHER_VARIABLES and not (others and owners_of_option(name, task)):
@@ -137,14 +131,7 @@ def check_environment(environ: Mapping[str, str], task: Task[Any], *, others: bo
 
 
 def refuse_unknown(name: str, task: Task[Any], place: str = "", *, spelt: Callable[[str], str] = str) -> None:
-    """Refuse a name that is neither a shared option nor one of the task's own.
-
-    Args:
-        name: The option's name.
-        task: The task whose options are read.
-        place: Where the name was given; the message begins with it.
-        spelt: Writes a name as it is spelt there.
-    """
+    """Refuse a name that is neither a shared option nor one of the task's own."""
     names = _names(task)
     if name in names:
         return

@@ -16,12 +16,7 @@ def is_on_hub(file: Path) -> bool:
 
 
 def local_file(file: Path, default: str = "") -> Path:
-    """Find the file on this machine; one on the hub is downloaded into the hub's own cache, unless it lies there.
-
-    Args:
-        file: The file, or `hub:OWNER/DATASET[:FILE]`.
-        default: The file of a dataset on the hub that is read where none is named.
-    """
+    """Find the file on this machine; one on the hub is downloaded into the hub's own cache, unless it lies there."""
     if not is_on_hub(file):
         return file
     match = _NAME.fullmatch(str(file))

@@ -25,12 +25,6 @@ def scenario_schema(task: str, groups: Sequence[str], target: str = "", *, needs
     Whatever the reader refuses because of a key, a type or a value's form, the schema refuses, too. It is stricter where the reader
     converts a value, for example `"1"` to a number, or knows an earlier key. What depends on several fields together is for
     `talm-sim scenarios check`.
-
-    Args:
-        task: The task's name.
-        groups: Its groups.
-        target: The type of its targets, for example `facts`; every type if empty.
-        needs_target: Whether a scenario must have one.
     """
     schema = Scenario.model_json_schema(ref_template=_AT)
     definitions: dict[str, Any] = schema.pop("$defs")

@@ -73,15 +73,7 @@ def _looks_structured(answer: str) -> bool:
 def find_stand_in(
     question: str, scenario: Scenario, specs: Mapping[str, ToolSpec], known: Mapping[str, ReplaceableTool], failed: Collection[str] = ()
 ) -> StandIn | None:
-    """Return the tool whose work a question asks for; None if it asks for none that a person can replace.
-
-    Args:
-        question: What the agent asks.
-        scenario: Its scenario, which may mask tools itself.
-        specs: The tools, by name.
-        known: What is kept of those that a person can replace.
-        failed: Tools whose calls failed, or gave a damaged answer, in this episode.
-    """
+    """Return the tool whose work a question asks for; None if it asks for none that a person can replace."""
     masked = {one.name: one for one in scenario.missing if one.kind is MissingKind.TOOL}
     broken: dict[str, Missing] = {one.name: one for one in replaceable_tools(scenario, specs)}
     away = [name for name, one in known.items() if one.masked]

@@ -60,12 +60,7 @@ def undecided_verdicts(run: RunView) -> dict[str, tuple[list[Verdict], int]]:
 
 
 def find_causes(run: RunView, rows: Sequence[Row]) -> Iterator[str]:
-    """Yield the causes that a quarter of a run's episodes share, the commonest first, without what `find_lost` and a judge's note say.
-
-    Args:
-        run: The run.
-        rows: Its rows.
-    """
+    """Yield the causes that a quarter of a run's episodes share, the commonest first, without what `find_lost` and a judge's note say."""
     scored = {row.episode: row for row in rows if row.scored}
     if len(scored) < _LEAST:
         return

@@ -93,11 +93,7 @@ class Desk:
 
     @property
     def reading(self) -> sqlite3.Connection:
-        """A connection that reads the queue as it is now.
-
-        Raises:
-            PrerequisiteError: It cannot be read.
-        """
+        """A connection that reads the queue as it is now."""
         self._reader = self._reader or connect_reader(self.path)
         return self._reader
 
@@ -146,10 +142,6 @@ class Desk:
             decision: What is decided about a call to approve or a form; None for a question.
             name: What the person calls themselves, if anything.
             checked: Whether the person was told already if an answer in JSON is none that the tool which they stand in for could give.
-
-        Raises:
-            PrerequisiteError: There is no such question, it is not clear which one is meant, the answer is empty, cannot be written or is none
-                of the tool which the person stands in for, or the decision is not one that the call or the form allows.
         """
         if decision is None and not text.strip() and not declined:
             raise PrerequisiteError("the answer is empty: write a text, or say that you do not know or want to skip.")
@@ -213,11 +205,7 @@ class Desk:
             change(self._writer)
 
     def _checked(self, key: Key, decision: Decision | None, *, text: str, declined: str, marked: bool) -> Decision | None:
-        """Return the decision as it is kept, if the key's question is one that is answered so.
-
-        Raises:
-            PrerequisiteError: It is not.
-        """
+        """Return the decision as it is kept, if the key's question is one that is answered so."""
         request = request_of(self.reading, key)
         if request is None and decision is None:
             return None

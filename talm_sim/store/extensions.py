@@ -41,11 +41,7 @@ def name_extensions(job: Job[Any], scenarios: Sequence[Scenario], judges: Iterab
 
 
 def check_brought(noted: Mapping[str, str], where: str, kinds: Sequence[str] = KINDS) -> None:
-    """Check that the extensions of a stored run are available.
-
-    Raises:
-        PrerequisiteError: One is missing; the message says how it was loaded when the run was made.
-    """
+    """Check that the extensions of a stored run are available."""
     for thing, origin in noted.items():
         kind, _, name = thing.partition(" ")
         if kind in kinds and name not in _registry(kind):
@@ -54,11 +50,7 @@ def check_brought(noted: Mapping[str, str], where: str, kinds: Sequence[str] = K
 
 
 def import_agent(given: Mapping[str, Any]) -> None:
-    """Import the agent that the user names again for a stored run; a stored run imports nothing by itself.
-
-    Raises:
-        PrerequisiteError: It cannot be imported.
-    """
+    """Import the agent that the user names again for a stored run; a stored run imports nothing by itself."""
     if given.get("agent"):
         from talm_sim.agent.own.agents import hand_over, load_agent
 

@@ -24,14 +24,10 @@ class FormField:
     """One value that a form asks for.
 
     Attributes:
-        name: Its key.
         title: What it is called; its key where the form gives no title.
-        description: What it is for, as text.
         kind: `choice` is one of `choices`, `choices` any of them; `other` is written as JSON.
         choices: The values to choose from, each with its title.
-        required: Whether a form that is accepted must have it.
         default: What it is unless the person changes it; None where the form gives none.
-        schema: Its JSON Schema.
     """
 
     name: str
@@ -44,11 +40,7 @@ class FormField:
     schema: JsonObject
 
     def parse(self, text: str) -> Any:
-        """Return the value that a typed text stands for: of a choice its value, its title or its 1-based number.
-
-        Raises:
-            PrerequisiteError: It stands for none, or for one that the field does not take.
-        """
+        """Return the value that a typed text stands for: of a choice its value, its title or its 1-based number."""
         value = self._value_of(text)
         if fault := Schema(self.schema).explain(value, _LONGEST_FAULT):
             raise PrerequisiteError(f"{self.name}: {fault}.")
@@ -129,15 +121,7 @@ def _as_text(value: Any) -> str:
 
 
 def parse_object(text: str, what: str) -> JsonObject:
-    """Return a typed JSON object.
-
-    Args:
-        text: As it was typed.
-        what: What it is, to begin a message.
-
-    Raises:
-        PrerequisiteError: It is no JSON object.
-    """
+    """Return a typed JSON object."""
     try:
         value = _strict_json(text)
     except (ValueError, RecursionError) as err:

@@ -34,11 +34,7 @@ def paired_runs(paths: Sequence[Path]) -> dict[Path, list[str]]:
 
 
 def delete_run(path: Path) -> None:
-    """Delete a run and its controls.
-
-    Raises:
-        PrerequisiteError: A process is running one of them, or one cannot be deleted.
-    """
+    """Delete a run and its controls."""
     for one in (every := [*controls_of(path), path]):
         _check_free(one)
     sweep(path.parent)
@@ -50,11 +46,7 @@ def delete_run(path: Path) -> None:
 
 
 def rename_run(path: Path, name: str) -> Path:
-    """Rename a run and its controls; return the new path.
-
-    Raises:
-        PrerequisiteError: The name is not valid or is taken, a process is running one of the runs, or one is damaged.
-    """
+    """Rename a run and its controls; return the new path."""
     check_name(name, "runs rename")
     moves = [(one, path.parent / f"{name}{one.name.removeprefix(path.name)}") for one in (*controls_of(path), path)]
     for one, target in moves:

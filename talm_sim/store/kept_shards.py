@@ -38,8 +38,6 @@ class KeptShards:
     """The shards of one run.
 
     Attributes:
-        run: The directory that the run will have.
-        place: The directory with the shards.
         token: What the file `MARKER` in it contains.
         of: How many shards the run is cut into.
         sizes: The number of episodes of each shard that has any, by its number; the largest first, because one that is begun last ends last.
@@ -122,11 +120,7 @@ class ShardPlan(BaseModel):
     command: str
 
     def given(self, run: Path) -> RunConfig:
-        """Return the configuration of the run with this directory.
-
-        Raises:
-            PrerequisiteError: It is none.
-        """
+        """Return the configuration of the run with this directory."""
         try:
             return RunConfig.model_validate_json(json.dumps({**self.config, "run_dir": str(run.parent), "run_id": run.name}))
         except ValueError:
@@ -147,11 +141,7 @@ def kept_runs(run_dir: Path) -> list[Path]:
 
 
 def read_plan(run: Path) -> ShardPlan | None:
-    """Read what was begun of a run; None if nothing was.
-
-    Raises:
-        PrerequisiteError: It is damaged.
-    """
+    """Read what was begun of a run; None if nothing was."""
     try:
         return ShardPlan.model_validate_json(read_text(_place_of(run) / _PLAN, _LARGEST))
     except FileNotFoundError:
@@ -163,15 +153,8 @@ def read_plan(run: Path) -> ShardPlan | None:
 def keep_shards(plan: ShardPlan, job: Job[Any], scenarios: Sequence[Scenario], *, again: bool) -> KeptShards:
     """Make the directory of a run's shards, or find the one of a command that was interrupted.
 
-    Args:
-        plan: What is to be done.
-        job: The run.
-        scenarios: What is run, all of it.
-        again: Whether a run of this name that was begun is continued, with the number of shards that it has.
-
     Raises:
         RunExistsError: A run of this name exists, or was begun.
-        PrerequisiteError: The shards there are of another run, or the directory cannot be written.
     """
     run = _free_place(job, again=again)
     place, before = _place_of(run), read_plan(run)

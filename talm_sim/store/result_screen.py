@@ -65,13 +65,7 @@ class RunOnScreen(RunView, Protocol):
 
 
 def screen_lines(run: RunOnScreen, named: str, alerts: Sequence[str] = ()) -> _Lines:
-    """Yield the lines of the screen, each of parts with their styles; none is wider than 80 columns.
-
-    Args:
-        run: The run.
-        named: How a command line names it.
-        alerts: Further lines that a reader must not miss.
-    """
+    """Yield the lines of the screen, each of parts with their styles; none is wider than 80 columns."""
     with run.at_once():
         rows, summaries = run.rows(), [one for one in run.summary() if not one.derived]
         shown = [one for one in summaries if one.measures_in("outcome")]

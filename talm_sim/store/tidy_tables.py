@@ -24,12 +24,7 @@ _MOST_THINGS = 8
 
 
 def episode_record(episode: Episode, asked: Iterable[AwarenessKind] = ()) -> dict[str, Any]:
-    """Return what happened in one episode, as a flat row.
-
-    Args:
-        episode: The episode.
-        asked: The awareness questions that its task asks; each answer is a column.
-    """
+    """Return what happened in one episode, as a flat row."""
     tools, people = episode.tool_events, episode.questions
     said = {answer.kind: answer.value.value for answer in reversed(episode.awareness)}
     return {
@@ -57,13 +52,7 @@ def episode_record(episode: Episode, asked: Iterable[AwarenessKind] = ()) -> dic
 
 
 def episode_records(name: str, run: RunView, counted: Iterable[Row]) -> list[dict[str, Any]]:
-    """Return one flat row per episode; see `StoredRun.to_records`.
-
-    Args:
-        name: The run's name.
-        run: The run.
-        counted: What its episodes count as.
-    """
+    """Return one flat row per episode; see `StoredRun.to_records`."""
     said: dict[str, dict[str, bool | str | None]] = {}
     for verdict in run.verdicts():
         said.setdefault(verdict.episode_id, {})[verdict.judge] = verdict.value if verdict.labels else verdict.label or verdict.value
@@ -168,11 +157,7 @@ def summary_with(summary: Summary, rows: Sequence[Row], judges: Mapping[str, Mea
 
 
 def frame(records: Sequence[dict[str, Any]]) -> pandas.DataFrame:
-    """Return records as a pandas frame.
-
-    Raises:
-        PrerequisiteError: pandas is not installed.
-    """
+    """Return records as a pandas frame."""
     try:
         import pandas
     except ImportError:

@@ -45,12 +45,7 @@ class Bound:
 
 
 def one_request_bounds(scenarios: Sequence[Scenario], tokens: int) -> Iterator[Bound]:
-    """Yield the bound of each scenario whose task asks one request with all that it holds.
-
-    Args:
-        scenarios: What is asked.
-        tokens: Most tokens of an answer.
-    """
+    """Yield the bound of each scenario whose task asks one request with all that it holds."""
     for scenario in scenarios:
         size = max_tokens_of(scenario.model_dump_json())
         yield Bound(1, 1, size, tokens, last=size + tokens)

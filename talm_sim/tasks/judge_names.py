@@ -13,9 +13,6 @@ def judge_names(job: Job[Any]) -> tuple[str, ...]:
     """Return the judges of a run, in the order in which they work: those the user named, else those the task applies by itself.
 
     A run that asks the awareness questions alone has none.
-
-    Raises:
-        PrerequisiteError: A judge is unknown.
     """
     return () if has_no_answers(job) else in_order(job.config.judge or job.task.judges(job))
 

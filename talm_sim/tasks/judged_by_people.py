@@ -23,9 +23,6 @@ class PublishedAgreement:
 
     Attributes:
         paper: The paper; see `talm_sim.tasks.paper.published.published`.
-        table: Its table.
-        row: Keys of the row.
-        column: The column.
         compared: How far it can be compared.
     """
 
@@ -96,13 +93,7 @@ def pass_question(
     published: tuple[PublishedAgreement, ...] = (),
     show: Callable[[Episode, Scenario], Material | None] | None = None,
 ) -> PersonQuestion:
-    """Return the question whether an episode passes.
-
-    Args:
-        asks: The question in words.
-        published: Figures to print beside the agreement.
-        show: What the person is shown; by default, what a judge with a model is shown, and the tools that the request lists.
-    """
+    """Return the question whether an episode passes."""
     return PersonQuestion(
         name="passed",
         asks=asks,

@@ -71,13 +71,7 @@ def outcome_values(row: Row, outcomes: Sequence[Outcome]) -> Row:
 
 
 def outcome_measures(rows: Sequence[Row], expected: Sequence[Outcome], every: Sequence[Outcome]) -> tuple[Measure, ...]:
-    """Return a rate for each outcome of a group, over its scored episodes that have one.
-
-    Args:
-        rows: The group's.
-        expected: The outcomes that such a group may have; each is counted, even 0 times.
-        every: All of the task, in their order: others are counted where they occurred.
-    """
+    """Return a rate for each outcome of a group, over its scored episodes that have one."""
     came = {row.outcome for row in rows if row.scored and row.outcome}
     if not came:
         return ()

@@ -17,11 +17,7 @@ class EpisodeDetails(FrozenModel):
 
     @classmethod
     def of(cls, episode: Episode) -> Self:
-        """Read an episode.
-
-        Raises:
-            PrerequisiteError: Its details are something else.
-        """
+        """Read an episode."""
         try:
             return cls.model_validate(episode.details)
         except ValidationError as err:

@@ -42,14 +42,11 @@ class Shared(AsyncExitStack):
         Args:
             config: The configuration.
             created: When the run was created; a model that shows the date in its prompts is loaded once for each day.
-
-        Raises:
-            PrerequisiteError: Its name, an option, a key, a package or an address is missing or wrong.
         """
         names = ("model", "model_options", "constrained", "models", "max_retries", "max_connections", "timeout", "fail_fast")
         wanted = {name: getattr(config, name) for name in names}
         key, day = f"model {canonical_json(wanted)}", None if created is None else created.date()
-        if _shows_date(self._opened.get(key)):
+        if "strftime_now" in getattr(self._opened.get(key), "chat_template", ""):
             key += f" {day}"
         if key not in self._opened:
             if config.models is not Traffic.LIVE:
@@ -73,17 +70,7 @@ class Shared(AsyncExitStack):
         return found
 
     async def tools(self, config: RunConfig, sources: tuple[str, ...] = (), *, trusted: bool = False, person: bool = False) -> Tools:
-        """Return the tools of a configuration whose traffic is decided; a live source is started once.
-
-        Args:
-            config: The configuration.
-            sources: Where live tools come from, as written on the command line; none for the built-in ones.
-            trusted: Whether code that came with data may run.
-            person: Whether the run has a person, whom a tool may ask.
-
-        Raises:
-            PrerequisiteError: The recorded tools cannot be read, or a source cannot be opened.
-        """
+        """Return the tools of a configuration whose traffic is decided; a live source is started once."""
         from talm_sim.tools_env.toolbox import Tools, open_tools  # not at the top: a model alone needs no tools
 
         library = self.library(config.cassettes)
@@ -104,7 +91,3 @@ class Shared(AsyncExitStack):
     def single_steps(config: RunConfig, model: Model) -> int:
         """Return how many single steps run at the same time: at least enough for two batches of a model in this process."""
         return max(config.max_episodes, 2 * getattr(model, "batch_size", 0))
-
-
-def _shows_date(model: Any) -> bool:
-    return "strftime_now" in getattr(model, "chat_template", "")

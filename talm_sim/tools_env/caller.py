@@ -16,12 +16,7 @@ _T = TypeVar("_T")
 
 
 class ToolCaller:
-    """Executes tools by name. Use it in a `with` block, which holds their sources open.
-
-    Args:
-        sources: The sources, as written on the command line; none for the built-in tools.
-        trusted: Whether code that came with data may run.
-    """
+    """Executes tools by name. Use it in a `with` block, which holds their sources open."""
 
     def __init__(self, sources: tuple[str, ...] = (), *, trusted: bool = False) -> None:
         self._sources = sources

@@ -26,13 +26,7 @@ _KINDS: dict[str, type[Exception]] = {
 
 @dataclass(frozen=True, slots=True)
 class PlayedCall:
-    """A call that was made.
-
-    Attributes:
-        event: What is kept of it.
-        outcome: The answer, real or damaged; None where no request was made.
-        error: Why it failed; None if it did not.
-    """
+    """A call that was made."""
 
     event: ToolEvent
     outcome: Outcome | None = None

@@ -19,12 +19,8 @@ class ToolHealth:
     """How well a tool works.
 
     Attributes:
-        tool: Its name.
-        source: The source it comes from.
         up: Whether every call was answered; None if it was not called, or failed because of made-up arguments.
         status: What it answered, or why it did not.
-        calls: How often it was called.
-        failed: How many of these calls failed.
         median_ms: Median milliseconds of a call; None if none was answered.
         p95_ms: Milliseconds within which 95 of 100 calls are answered; the longest of fewer than 20 calls.
         matches: Whether every answer fits the source's schema; None if there is no schema or nothing to compare, or it cannot be decided.
@@ -46,12 +42,7 @@ class ToolHealth:
 
 
 def health_of(trial: Trial, response_schema: JsonObject) -> ToolHealth:
-    """Judge a tool by its calls.
-
-    Args:
-        trial: The calls.
-        response_schema: The source's schema of its answers; empty if there is none.
-    """
+    """Judge a tool by its calls."""
     if trial.not_called:
         return ToolHealth(trial.tool, trial.source, None, f"not called: {trial.not_called}")
     made_up = trial.example.made_up

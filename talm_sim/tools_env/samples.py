@@ -37,9 +37,6 @@ class Sight:
     """The view that an agent has of an episode's tools.
 
     Attributes:
-        tools: The descriptions of the tools in its sight.
-        call: What it calls, as it would be written.
-        result: The text that it reads of the call.
         seconds: How long it waits for the answer.
         fired: Hits of the perturbation, on the tools and on the call.
         applies: Whether the tools have what the perturbation damages.

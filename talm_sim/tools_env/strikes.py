@@ -16,7 +16,6 @@ class Strikes:
     """Applies the perturbations that watch an episode's calls to one of them.
 
     Args:
-        call: The call.
         perturbations: All of the episode, in order.
         result_limit: Characters of a result that the model reads.
         reads: Whether the tool is known to change nothing, or the user lets faults repeat calls that may.

@@ -39,7 +39,6 @@ class Tools:
     """Every tool of a run.
 
     Args:
-        sources: Where they come from.
         recorded: Recordings of tools whose source is absent: they can only be replayed.
         person: Whether the run has a person, whom tools may ask: calls of such tools have recordings apart, as their answers may differ.
     """

@@ -82,8 +82,6 @@ class Trial:
     """A tool and the results of its calls.
 
     Attributes:
-        tool: Its name.
-        source: Where it comes from.
         example: The arguments of its calls, also if it was not called.
         answers: Results of its calls, in order; one without an answer is the last.
         not_called: Why it was not called; empty if it was.
@@ -106,14 +104,6 @@ async def try_tools(
     on_tried: Callable[[Trial], None] = lambda trial: None,
 ) -> list[Trial]:
     """Call every tool.
-
-    Args:
-        tools: The live tools.
-        names: Those of them that are called; by default, all.
-        times: Calls of each tool.
-        writing: Whether to call also tools that are not said to only read.
-        given: The user's own arguments by tool; a tool that has some is called in any case.
-        on_tried: Receives each trial when it is done.
 
     Returns:
         One entry per tool, in order.

@@ -129,16 +129,7 @@ def _fault_of_messages(row: Mapping[str, Any]) -> str:
 
 
 def encode_rows(rows: Sequence[Row], tokenizer: Any, *, name: str, max_length: int, ends: Any, rendering: Rendering) -> list[Example]:
-    """Return the rows as tokens, each as the tasks score it: the prompt's last spaces belong to the answer.
-
-    Args:
-        rows: The rows.
-        tokenizer: Of transformers.
-        name: Of the model, for messages.
-        max_length: Most tokens of one text.
-        ends: Tokens that end a turn, as the model's generation settings say.
-        rendering: What conversations are rendered with.
-    """
+    """Return the rows as tokens, each as the tasks score it: the prompt's last spaces belong to the answer."""
     if tokenizer.eos_token_id is None:
         raise PrerequisiteError(f"{name}: its tokenizer has no token that ends a text, so the model could not learn to stop.")
     stops = end_tokens(ends, tokenizer)

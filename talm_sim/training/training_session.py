@@ -38,9 +38,6 @@ class Job:
     """The job of a training.
 
     Attributes:
-        method: `sft`, `dpo` or `rpo`.
-        file: The rows.
-        model: The base, `hf/...`.
         out: The folder of the adapter.
         recipe: How it is trained.
         start: An adapter of an earlier stage, merged into the base before this one; None if this is the first.
@@ -100,11 +97,7 @@ class Forecast:
 
 
 def train(job: Job, report: Callable[[Step], None]) -> bool:
-    """Train an adapter, or continue to.
-
-    Returns:
-        Whether anything was left to do.
-    """
+    """Train an adapter, or continue to; return whether anything was left to do."""
     examples, engine = _prepare(job)
     settings = _settings(job)
     if is_finished(job.out, settings):

@@ -165,9 +165,11 @@ def test_what_is_recorded_replays_with_the_server_and_the_tool_gone(tmp_path: Pa
 
 
 def test_a_judge_model_is_asked_where_the_words_say_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    says = "Yes"
+
     def judged(server: ModelServer, path: str, body: dict[str, Any]) -> tuple[int, dict[str, str], bytes]:
         server.asked.append(body["messages"][-1]["content"])
-        return saying({"role": "assistant", "content": "Yes"})
+        return saying({"role": "assistant", "content": says})
 
     (tmp_path / "test_judged.py").write_text(JUDGED, encoding="utf-8")
     (tmp_path / "pytest.ini").write_text("[pytest]\ntalm_judge_model = openai-api/stand/small\n", encoding="utf-8")
@@ -178,6 +180,10 @@ def test_a_judge_model_is_asked_where_the_words_say_nothing(tmp_path: Path, monk
     failed, empty = server.asked
     assert "HTTP 403" in failed and "Try another day." in failed
     assert "What came back empty: convert_to_hijri: {}\n" in empty and "Try another day." in empty
+    says = "<think>Let me see"
+    with model_server() as server:
+        done = pytest_in(tmp_path, STAND_BASE_URL=f"{server.url}/v1", STAND_API_KEY="sk-stand-0123456789abcdef")
+    assert done.returncode == 1 and "openai-api/stand/small answered neither Yes nor No, so nothing is decided" in done.stdout
 
 
 def test_the_examples_tests_pass(tmp_path: Path) -> None:

@@ -11,8 +11,6 @@ class AgentRules:
     """What holds for every episode of the user's own agent.
 
     Attributes:
-        turns: Model turns.
-        tokens: Tokens, as far as they are counted; None for no limit.
         seconds: Time, without what a person takes to answer, and without that in which another agent blocks the common loop.
         rounds: Questions in plain words that the person replies to; 0 if nobody does.
         text_errors: Whether a tool's failure is told as text; else it is raised, as the tool itself would.

@@ -47,12 +47,7 @@ class AskedOfPerson:
 
 
 def read_interrupt(value: Any, schema: Any = None, *, repeatable: Callable[[str], bool] = lambda name: False) -> AskedOfPerson:
-    """Read what an interrupt of an agent's own graph asks.
-
-    Args:
-        value: The interrupt's value.
-        schema: JSON Schema of what it takes for an answer; None where it gives none.
-        repeatable: Tells of a tool, by its name, whether a call of it may be made twice.
+    """Read what an interrupt of an agent's own graph asks; `repeatable` tells of a tool, by its name, whether its calls may be made twice.
 
     >>> asked = read_interrupt({"action_requests": [{"name": "send", "args": {"to": "Ann"}}],
     ...                         "review_configs": [{"action_name": "send", "allowed_decisions": ["approve", "reject"]}]})

@@ -153,11 +153,7 @@ def _name_of(session: AgentSession) -> str:
 
 
 def _read_tools(tools: Sequence[Any]) -> tuple[list[ToolSpec], dict[str, Any]]:
-    """Return tools as an agent's framework wrote them, and whether they are strict.
-
-    Raises:
-        PrerequisiteError: One is no function: its provider would execute it.
-    """
+    """Return tools as an agent's framework wrote them, and whether they are strict."""
     for tool in tools:
         if tool.get("type") != "function":
             raise PrerequisiteError(f"your agent offers its model the tool '{tool.get('type')}', which no run can replay; leave it out.")

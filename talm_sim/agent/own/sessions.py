@@ -56,14 +56,7 @@ _TRACEBACK: Final[Any] = BaseException.__dict__["__traceback__"]
 
 
 class OwnModel:
-    """Stands in for the run's model if an agent takes none.
-
-    Args:
-        name: What the models that the agent brings are called together.
-
-    Raises:
-        PrerequisiteError: The command's budget does not admit them.
-    """
+    """Stands in for the run's model if an agent takes none."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -80,12 +73,7 @@ class OwnModel:
 
 
 class Sessions:
-    """The running episodes of one agent in this process; one that waits when the process ends starts again.
-
-    Args:
-        agent: The agent that plays.
-        limits: Limits of each episode.
-    """
+    """The running episodes of one agent in this process; one that waits when the process ends starts again."""
 
     def __init__(self, agent: OwnAgent, limits: AgentRules) -> None:
         self._agent = agent
@@ -96,13 +84,7 @@ class Sessions:
                 put_in_place(node)
 
     async def ainvoke(self, step: Any, *, config: Mapping[str, Any], context: EpisodeContext) -> dict[str, Any]:
-        """Play to the end or to a question, as a graph does.
-
-        Args:
-            step: What an episode begins with, or a `Command` with the answers it continues with.
-            config: Holds the episode's `thread_id`.
-            context: The context of this stretch.
-        """
+        """Play to the end or to a question, as a graph does."""
         thread = config["configurable"]["thread_id"]
         replies: Any = step.resume if isinstance(step, Command) else {}
         if thread not in self._under_way:

@@ -39,7 +39,7 @@ class NotAnAgentError(PrerequisiteError):
 class _Agent(Protocol):
     """The agent of one episode."""
 
-    async def reply_to(self, messages: Sequence[BaseMessage]) -> str:
+    async def reply_to(self, messages: Sequence[BaseMessage]) -> tuple[str, str]:
         """Continue the conversation with `messages`, which are new, and return the agent's next message to the user."""
         ...
 
@@ -68,7 +68,9 @@ async def play_agent(agent: OwnAgent, session: AgentSession) -> str:
 
 async def _exchange(playing: _Agent, messages: Sequence[BaseMessage], session: AgentSession) -> str:
     session.note_input(messages)
-    answer = await playing.reply_to(messages)
+    answer, why_empty = await playing.reply_to(messages)
+    if why_empty:
+        session.remark(f"empty: {why_empty}")
     session.note_answer(answer)
     return answer
 
@@ -111,7 +113,7 @@ class _Function:
         self._handed = handed
         self._said: list[BaseMessage] = []
 
-    async def reply_to(self, messages: Sequence[BaseMessage]) -> str:
+    async def reply_to(self, messages: Sequence[BaseMessage]) -> tuple[str, str]:
         """Call it with the conversation so far; what it returns continues the conversation, or is added to it."""
         self._said += messages
         output = await _call_function(self._function, {"messages": list(self._said), **self._handed})
@@ -134,7 +136,7 @@ class _Graph:
         self._config = {"configurable": {"thread_id": "episode"}, "recursion_limit": _STEPS}
         self._said: list[BaseMessage] = []
 
-    async def reply_to(self, messages: Sequence[BaseMessage]) -> str:
+    async def reply_to(self, messages: Sequence[BaseMessage]) -> tuple[str, str]:
         """Run it on the new messages to its end; its own questions to a person go to ours."""
         self._said += messages
         # A state without a reducer contains only what it was given last.
@@ -256,8 +258,8 @@ def _read_context(name: str, graph: Any, given: Mapping[str, str]) -> Any:
         raise NotAnAgentError(f"--agent-context: {where}: {first['msg']} (the context_schema of {name}); write K=V.") from None
 
 
-def _answer_in(messages: Sequence[BaseMessage], output: Any) -> str:
-    """Return the agent's answer: its last words in what it added to the conversation, or where it has none what it returns.
+def _answer_in(messages: Sequence[BaseMessage], output: Any) -> tuple[str, str]:
+    """Return the agent's answer, and if it is empty why: its last words in what it added to the conversation, or else what it returns.
 
     That is the `structured_response` of its state, or the results of the tools that it ended with (`return_direct`).
 
@@ -268,10 +270,13 @@ def _answer_in(messages: Sequence[BaseMessage], output: Any) -> str:
     if not said:
         raise TypeError("returned no new message; the last AI message must be its answer")
     text = text_of(said[-1])
-    if text.strip() and not said[-1].tool_calls:
-        return text
     structured = output.get("structured_response") if isinstance(output, dict) else None
-    if structured is not None:
-        return structured if isinstance(structured, str) else to_json(structured, fallback=str).decode()
-    results = [text_of(message) for message in messages[messages.index(said[-1]) + 1 :] if isinstance(message, ToolMessage)]
-    return text if text.strip() else "\n".join(results)
+    if structured is not None and (said[-1].tool_calls or not text.strip()):
+        text = structured if isinstance(structured, str) else to_json(structured, fallback=str).decode()
+    if not text.strip():
+        text = "\n".join(text_of(message) for message in messages[messages.index(said[-1]) + 1 :] if isinstance(message, ToolMessage))
+    if text.strip():
+        return text, ""
+    if said[-1].tool_calls:
+        return text, "its last message only calls a tool"
+    return text, "its last message has no text" if said[-1].content else "its last message is empty"

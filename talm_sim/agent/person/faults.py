@@ -117,12 +117,7 @@ _OF_SAYING = frozenset(stem(word) for word in normalize("told mentioned said ask
 
 @dataclass(frozen=True, slots=True)
 class PersonFault:
-    """Something that a simulated person got wrong in an answer.
-
-    Attributes:
-        kind: What it is.
-        about: The thing that was leaked or contradicted, or the words that claim something.
-    """
+    """Something that a simulated person got wrong in an answer."""
 
     kind: FaultKind
     about: str
@@ -130,12 +125,6 @@ class PersonFault:
 
 def find_faults(answer: str, asked: Sequence[str], knowledge: Knowledge, earlier: Sequence[str] = ()) -> list[PersonFault]:
     """Find what is wrong with an answer, the gravest first.
-
-    Args:
-        answer: What the person said.
-        asked: The questions of the episode so far, the last one being answered.
-        knowledge: What the person knows.
-        earlier: The person's answers to the questions before the last.
 
     Of each text the first 4,000 characters are read: no person answers in more.
 

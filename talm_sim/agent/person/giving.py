@@ -81,13 +81,7 @@ def number_of(thing: KnownThing) -> Decimal | None:
 
 
 def gives_thing(text: AnswerText, thing: KnownThing, *, by_the_way: bool = False) -> bool:
-    """Return whether a text gives a thing's value, surely or in doubt.
-
-    Args:
-        text: What was said.
-        thing: What is known.
-        by_the_way: Whether nobody asked for it, so that a number must not count anything else.
-    """
+    """Return whether a text gives a thing's value, surely or in doubt; if nobody asked (`by_the_way`), a number must count nothing else."""
     if any(True for _ in _grouped(text, thing)) or _gives_in_parts(text, thing):
         return True
     number = number_of(thing)
@@ -192,13 +186,7 @@ def _gives_in_parts(text: AnswerText, thing: KnownThing) -> bool:
 
 
 def _days_of_month(text: AnswerText, day: date, *, by_the_way: bool) -> Iterator[tuple[int, int]]:
-    """Yield where a text gives only the day of the month: "the 14th".
-
-    Args:
-        text: What was said.
-        day: The day.
-        by_the_way: Whether nobody asked for it, so that only "on the 14th" is one.
-    """
+    """Yield where a text gives only the day of the month: "the 14th"; if nobody asked for it (`by_the_way`), only "on the 14th" is one."""
     places = [(*match.span(), Decimal(match[1])) for match in _OF_MONTH.finditer(text.text)]
     places += [one for one in spelt_numbers(text.text) if is_ordinal(text.text[one[0] : one[1]])]
     for start, end, number in places:
@@ -233,14 +221,7 @@ def derived_days(request: AnswerText, day: date) -> frozenset[date]:
 
 
 def other_day(text: AnswerText, day: date, question: AnswerText, *, given: bool) -> bool:
-    """Return whether a text says, in place of a day or beside it, another month, day of the week or day counted from somewhere.
-
-    Args:
-        text: What was said.
-        day: The day that is known.
-        question: What was asked.
-        given: Whether the text gives the day, so that only a day of the week beside it can be wrong.
-    """
+    """Return whether a text says, in place of a day or beside it, another month, day of the week or day counted from somewhere."""
     for match in _WEEKDAY.finditer(text.text):
         beside = any(-2 < one.start - match.end() <= 8 or 0 <= match.start() - one.end <= 3 for one in text.dates)
         if _WEEKDAYS[day.weekday()] != match[1].lower() and (beside or not given) and _is_stated(text, *match.span()):

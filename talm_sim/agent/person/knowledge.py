@@ -20,10 +20,8 @@ class KnownThing:
     """Something that is missing from the request and that the person can supply.
 
     Attributes:
-        missing: What is missing.
         description: What the tool specification says of it.
         facts: Its values; empty if only the words of its answer are known.
-        words: All that is known of it, as text.
         withheld: Whether the person gives it to nobody yet: the work of a tool that is there, and has not failed.
     """
 
@@ -45,12 +43,7 @@ class KnownThing:
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """All that a person knows of a scenario.
-
-    Attributes:
-        request: What the person asked the agent, everything the user says included.
-        things: What is missing from it.
-    """
+    """All that a person knows of a scenario."""
 
     request: str
     things: tuple[KnownThing, ...] = field(default=())

@@ -52,9 +52,6 @@ class PersonModel:
     """The model and settings that the people of a run share.
 
     Attributes:
-        model: The model that plays them.
-        prompts: The wording.
-        persona: How they speak.
         seed: The run's seed, from which each answer's is derived.
         open_request: Enters the setting of one request: (digest of the person's configuration, scenario, epoch, number of the question). A run
             puts the request's recording in place here.
@@ -74,14 +71,7 @@ class PersonModel:
 
 
 class PlayedPerson:
-    """Answers the questions of one episode, in one conversation; decides about calls and forms by rule, from the scenario.
-
-    Args:
-        shared: What the people of the run share.
-        knowledge: What the person knows.
-        scenario: What the agent is asked.
-        epoch: Counts from 1.
-    """
+    """Answers the questions of one episode, in one conversation; decides about calls and forms by rule, from the scenario."""
 
     def __init__(self, shared: PersonModel, knowledge: Knowledge, scenario: Scenario, epoch: int) -> None:
         self._shared, self._scenario, self._epoch = shared, scenario, epoch

@@ -53,12 +53,7 @@ def is_simulated(responder: str) -> bool:
 
 
 def read_answers(episode: Episode, known: Callable[[HumanEvent], Knowledge]) -> Iterator[ReadAnswer]:
-    """Read the answers to an episode's questions, in order; calls to approve and forms are decided by rule and are not read.
-
-    Args:
-        episode: What happened.
-        known: Returns what the person knows when a question is put.
-    """
+    """Read the answers to an episode's questions, in order; calls to approve and forms are decided by rule and are not read."""
     asked: list[str] = []
     earlier: list[str] = []
     for event in episode.questions:

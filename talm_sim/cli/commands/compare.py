@@ -124,11 +124,7 @@ def _write_page(
 
 
 def _divergences(first: str, other: str, run_dir: Path, found: Comparison) -> dict[str, Divergence]:
-    """Return where the transcripts of flipped scenarios first differ.
-
-    Raises:
-        PrerequisiteError: A side is a baseline or a group.
-    """
+    """Return where the transcripts of flipped scenarios first differ."""
     runs: list[StoredRun] = []
     for name in (first, other):
         if is_baseline(name):

@@ -32,10 +32,8 @@ class DraftedTool:
     """A tool with what was made for it.
 
     Attributes:
-        trial: How it was called at first.
         tried: How it was called in the end; None where the calls gave nothing to make a scenario of.
         draft: Its scenarios; also None in that case.
-        why: Why it has none.
         given_away: Whether a description says the first call's value of the argument that would be missing.
     """
 
@@ -74,11 +72,7 @@ class DraftedTool:
 def drafting_session(
     out: Path, sources: tuple[str, ...], trusted: bool, *, arguments: Path | None, writing: bool, force: bool, as_records: bool
 ) -> None:
-    """Write the file, and print what is in it and what was left out.
-
-    Raises:
-        PrerequisiteError: The file exists already, a source cannot be opened, or no scenario could be made; then nothing is written.
-    """
+    """Write the file, and print what is in it and what was left out."""
     if out.exists() and not force:
         raise PrerequisiteError(f"{out}: already exists; choose another --out, or add --force to replace it.")
     if out.is_dir() or not out.parent.is_dir():
@@ -103,12 +97,7 @@ async def _draft_tools(sources: tuple[str, ...], trusted: bool, arguments: Path 
 
 
 async def draft_tools(found: TrialTools, *, writing: bool) -> list[DraftedTool]:
-    """Make scenarios for tools that were called; where a description gives a value away, a tool is called again with others.
-
-    Args:
-        found: The tools, open.
-        writing: Whether those may be called again that are not said to only read.
-    """
+    """Make scenarios for tools that were called; where a description gives a value away, a tool is called again with others."""
     gate, tools = asyncio.Semaphore(AT_ONCE), found.tools
 
     async def call_again(tried: CalledTool, arguments: JsonObject) -> list[Any]:

@@ -31,11 +31,7 @@ _HEADS = {
 
 
 def try_faults(call: ToolCaller, scenarios: Sequence[Scenario], perturb: tuple[str, ...], *, writing: bool) -> list[FaultWay]:
-    """Try faults on scenarios, with a progress bar; without `perturb`, every one that is registered.
-
-    Raises:
-        PrerequisiteError: A fault is unknown, or its options are wrong, or it strikes the model and not a tool.
-    """
+    """Try faults on scenarios, with a progress bar; without `perturb`, every one that is registered."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     from talm_sim.cli.terminal.console import stderr

@@ -24,11 +24,7 @@ from talm_sim.tasks.makers import Maker
 
 
 def making_session(task: str, maker: Maker[Any, Any, Any]) -> dict[str, Any]:
-    """Make scenarios and return the report.
-
-    Raises:
-        PrerequisiteError: Something is missing or wrong; the message says how to fix it.
-    """
+    """Make scenarios and return the report."""
     console = stderr()
     model = maker.options.model
 

@@ -43,15 +43,7 @@ _ALIKE = 0.3
 
 
 def review_entries(review: Review, console: Console, read: Read, write: Write | None = None, press: Press | None = None) -> None:
-    """Go through the entries nobody has decided on; skipped ones are shown once more at the end.
-
-    Args:
-        review: The entries and decisions.
-        console: Where they are shown.
-        read: Reads a line.
-        write: Lets a person change a text; by default a line that is read replaces it.
-        press: Reads a key; by default a line is read for it.
-    """
+    """Go through the entries nobody has decided on; skipped ones are shown once more at the end."""
 
     def press_enter(prompt: str, keys: str) -> str | None:
         console.print(prompt, end="", markup=False)
@@ -175,14 +167,7 @@ def merge_lines(merge: Merge) -> Iterator[str]:
 
 
 def page_of(entry: Entry, texts: Mapping[str, str], told: str, width: int) -> RenderableType:
-    """Return the page of an entry.
-
-    Args:
-        entry: The entry.
-        texts: What a person wrote instead of its texts.
-        told: The line below it.
-        width: Columns of the screen.
-    """
+    """Return the page of an entry."""
     shown: list[RenderableType] = []
     headed = False
     for part in entry.parts:

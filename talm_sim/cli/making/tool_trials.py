@@ -44,11 +44,7 @@ def describe_sources(sources: tuple[str, ...], trusted: bool) -> Tools:
 
 
 def try_all(sources: tuple[str, ...], trusted: bool, *, times: int, writing: bool, arguments: Path | None) -> tuple[Tools, list[Trial]]:
-    """Call every tool of some sources; return the tools, closed, and what became of the calls.
-
-    Raises:
-        PrerequisiteError: A source cannot be opened, or `arguments` cannot be read.
-    """
+    """Call every tool of some sources; return the tools, closed, and what became of the calls."""
 
     async def run() -> tuple[Tools, list[Trial]]:
         async with trial_tools(sources, trusted, times=times, writing=writing, arguments=arguments) as found:
@@ -59,13 +55,7 @@ def try_all(sources: tuple[str, ...], trusted: bool, *, times: int, writing: boo
 
 @dataclass(frozen=True, slots=True)
 class TrialTools:
-    """Tools that were called.
-
-    Attributes:
-        tools: The tools.
-        trials: What became of the calls.
-        given: The user's own arguments by tool.
-    """
+    """Tools that were called."""
 
     tools: Tools
     trials: list[Trial]
@@ -76,11 +66,7 @@ class TrialTools:
 async def trial_tools(
     sources: tuple[str, ...], trusted: bool, *, times: int, writing: bool, arguments: Path | None
 ) -> AsyncIterator[TrialTools]:
-    """Open some sources, call every tool, and keep the tools open.
-
-    Raises:
-        PrerequisiteError: A source cannot be opened, or `arguments` cannot be read.
-    """
+    """Open some sources, call every tool, and keep the tools open."""
     from talm_sim.tools_env.toolbox import open_tools
 
     tools = await open_tools(sources, trusted=trusted)
@@ -91,11 +77,7 @@ async def trial_tools(
 
 
 async def call_tools(tools: Tools, *, times: int, writing: bool, arguments: Path | None, only: Collection[str] = ()) -> TrialTools:
-    """Call every tool, or only those named, with a progress bar.
-
-    Raises:
-        PrerequisiteError: `arguments` cannot be read.
-    """
+    """Call every tool, or only those named, with a progress bar."""
     from talm_sim.cli.terminal.console import counting
     from talm_sim.tools_env.trial_arguments import read_arguments
     from talm_sim.tools_env.trials import try_tools

@@ -31,13 +31,9 @@ class ConfigOption(click.Option):
     """An option of one field.
 
     Args:
-        *args: Arguments of `click.Option`.
-        section: Its section on the help page; that of the command's own options by default.
         rare: Whether only `--help-all` shows it.
         places: Where else it is set, if it has no flag: a line that begins with it and refuses it; empty if it has one.
-        shown_default: The field's default, for the help page.
         reads_environment: Whether the option reads its variable. For a new run `load_config` does, which knows the order of precedence.
-        **kwargs: Arguments of `click.Option`.
     """
 
     def __init__(

@@ -41,14 +41,11 @@ class ConfigCommand(click.Command):
     `collect` turns them into fields.
 
     Args:
-        *args: Arguments of `click.Command`.
-        scopes: Scopes whose fields become options.
         without: Fields the command does not take.
         shown: Fields whose options its help page shows; all that it takes by default.
         flags: Fields that have a flag here, though a new run has none for them.
         stored: Whether it is about a stored run: its task is the run's, nothing is taken from defaults, and there is no `--config`.
         anew: Fields of other scopes that the user repeats unchanged, since nothing that a stored run names is imported by itself.
-        **kwargs: Arguments of `click.Command`.
     """
 
     def __init__(
@@ -154,10 +151,8 @@ class OptionsCommand(click.Command):
     Neither the environment nor a `--config` file is read. The values arrive as keyword arguments; `parse_options` makes the model of them.
 
     Args:
-        *args: Arguments of `click.Command`.
         fields: Imports the model that a command line is about; called when the command runs, so that other commands do not wait for it.
         foreign: The error of an option that the model does not have, given the line and Click's own; that one by default.
-        **kwargs: Arguments of `click.Command`.
     """
 
     def __init__(
@@ -185,11 +180,7 @@ class OptionsCommand(click.Command):
 
 
 def parse_options(model: type[Options], values: Mapping[str, Any]) -> Options:
-    """Build an options model from what was parsed by the options made of its fields.
-
-    Raises:
-        PrerequisiteError: A value is wrong; the message names its flag.
-    """
+    """Build an options model from what was parsed by the options made of its fields."""
     given = {name: value for name, value in values.items() if value not in (None, ())}
     for name, value in given.items():
         if get_origin(inner_type(model.model_fields[name].annotation)) is dict:

@@ -153,7 +153,6 @@ def confirm(question: str, yes: bool, instead: str = "--yes") -> None:
     """Ask for confirmation at a terminal; elsewhere, an option is needed.
 
     Raises:
-        PrerequisiteError: Nobody is there to ask.
         click.Abort: The answer is no.
     """
     if yes:

@@ -7,7 +7,6 @@ From the lowest layer up:
 - `label_files.py` reads and writes labels that are given elsewhere
 - `question_page.py` shows what is asked, `replies.py` reads what they say
 - `typed_decisions.py` takes a decision or a form, `prompt.py` an answer
-- `on_screen.py` keeps a question that is on a screen from others
 - `sitting.py` is one person who answers what a run asks
 - `blind_judging.py` is one person who judges a run
 """

@@ -36,14 +36,7 @@ _LINES = 3
 
 
 def _judge_items(ballot: Ballot, console: Console, keyboard: Keyboard, *, plain: bool = False) -> None:
-    """Let a person judge what they have not judged yet; skipped items come once more at the end.
-
-    Args:
-        ballot: What they judge; each verdict is in the file before the next item is shown.
-        console: Where items are shown.
-        keyboard: What is typed.
-        plain: Whether to leave out frames and signs, for screen readers.
-    """
+    """Let a person judge what they have not judged yet; skipped items come once more at the end."""
     sitting = _Sitting(ballot, console, keyboard, plain=plain)
     console.print("Every verdict is saved at once: stop whenever you like and continue later.", style="dim")
     go_through(ballot.waiting(), sitting.decide_on, ballot.undo, sitting.say)

@@ -20,14 +20,7 @@ _T = TypeVar("_T")
 
 
 def go_through(waiting: list[_T], decide: Callable[[_T], Step], undo: Callable[[], _T | None], say: Callable[[str], None]) -> None:
-    """Let a person decide on one item after the other; skipped ones come once more at the end.
-
-    Args:
-        waiting: The items, in their order.
-        decide: Shows an item and asks about it.
-        undo: Takes the last decision back and returns its item; None if there is none.
-        say: Prints a line.
-    """
+    """Let a person decide on one item after the other; skipped ones come once more at the end."""
     left, skipped, again = list(waiting), list[_T](), False
     while left or (skipped and not again):
         if not left:
@@ -51,7 +44,6 @@ class Keyboard:
     """A person at a terminal, whose keys and lines are read one after the other; a context manager.
 
     Args:
-        console: Where prompts go.
         plain: Whether nothing may move on the screen, for screen readers: keys then need Enter.
     """
 

@@ -61,9 +61,6 @@ def read_labels(
 
     Returns:
         The labels that are new, and how many of its lines have none.
-
-    Raises:
-        PrerequisiteError: It cannot be read, or a line cannot be used; the message names the line.
     """
     try:
         text = read_text(file, LARGEST_DATA, "utf-8-sig")

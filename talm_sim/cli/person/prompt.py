@@ -30,14 +30,7 @@ _HELP = f"""\
 
 
 async def ask(console: Console, lines: LineSource, page: Page, *, undo: bool = True) -> Said:
-    """Show a question, a call to approve or a form, and wait for the person.
-
-    Args:
-        console: The screen.
-        lines: Where the answer comes from.
-        page: What is asked.
-        undo: Whether to offer to take the last answer back.
-    """
+    """Show a question, a call to approve or a form, and wait for the person."""
     lines.clear()
     page.show()
     request = page.question.request

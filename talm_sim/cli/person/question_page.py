@@ -47,8 +47,6 @@ class FittedPage:
     """A page on the screen: all of it if it fits, else as much of each part as fits.
 
     Args:
-        console: The screen.
-        title: Its title.
         parts: The texts, each under its title.
         matters: Titles of the parts, the most important first, which are kept as long as possible; parts that are not among them come last.
         last: Titles of the parts of which the end matters alone.
@@ -139,15 +137,7 @@ class FittedPage:
 
 
 class Page(FittedPage):
-    """The page of a question, a call or a form.
-
-    Args:
-        console: The screen.
-        question: What is asked.
-        number: Which one it is, counted from 1.
-        of: How many there are by now.
-        plain: Whether to leave out frames and signs, for screen readers.
-    """
+    """The page of a question, a call or a form."""
 
     def __init__(self, console: Console, question: Question, number: int, of: int, *, plain: bool = False) -> None:
         self.question = question

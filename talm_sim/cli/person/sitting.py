@@ -10,14 +10,13 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import IO, Literal
 
 from rich.console import Console
 
-from talm_sim.cli.person.on_screen import Claims
 from talm_sim.cli.person.prompt import ask
 from talm_sim.cli.person.question_page import Page
 from talm_sim.cli.person.replies import CLOSED, LATER, UNDO, Reply, Said
@@ -25,6 +24,7 @@ from talm_sim.cli.person.typed_lines import LineSource, open_lines
 from talm_sim.cli.progress.display import Display
 from talm_sim.cli.terminal.console import say
 from talm_sim.cli.terminal.text import count_each, one_line
+from talm_sim.common.digests import digest
 from talm_sim.store.desk import AnswerStatus, Desk
 from talm_sim.store.questions import HELD_SECONDS, FiledAnswer, Key, Question, next_open_question, number_unanswered
 
@@ -40,13 +40,7 @@ class Sitting:
 
     Args:
         desk: Where the answers are filed; the caller closes it.
-        console: Where the questions go.
         lines: Where the answers come from.
-        responder: Who answers, as the transcript will name them.
-        name: What the person calls themselves; empty if they gave no name.
-        episode: The only episode whose questions are put; empty for all.
-        blind: Whether to hide what the user knows.
-        plain: Whether to show pages without frames and signs.
         still: Keeps the rest of the screen still while a question is on it.
     """
 
@@ -81,7 +75,7 @@ class Sitting:
         self._taken_back: Key | None = None
         self._held_until = 0.0
         self._went_away = False
-        self._claims = Claims(desk.path)
+        self._claims = _Claims(desk.path)
 
     def close(self) -> None:
         """Release the last answer; lines typed after a question went away do not reach the shell."""
@@ -271,14 +265,44 @@ def _in_front() -> bool:
         return False
 
 
+class _Claims:
+    """The question of a run that one process shows, as a lock on one byte of a file, which ends with the process."""
+
+    def __init__(self, run: Path) -> None:
+        self._path = run / "desk.lock"
+        self._file: IO[bytes] | None = None
+
+    def take(self, key: Key) -> bool:
+        """Claim a question in place of the one before; return False if another process shows it."""
+        try:
+            import fcntl  # not on Windows
+
+            self._file = self._file or self._path.open("ab")
+            fcntl.lockf(self._file, fcntl.LOCK_UN)
+            fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, int(digest(key, 15), 16))
+        except BlockingIOError:
+            return False
+        except (ImportError, OSError):  # a file system without locks: everybody sees everything
+            return True
+        return True
+
+    def close(self) -> None:
+        """Give the question back; the last who leaves takes the file along."""
+        if self._file is not None:
+            with suppress(OSError):
+                import fcntl
+
+                fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.unlink(self._path)
+            self._file.close()
+            self._file = None
+
+
 class TerminalResponder:
     """Puts the run's open questions to the person at the terminal.
 
     Args:
         display: The progress display, which keeps still while a question is on the screen, and knows the run.
-        console: Where the questions go.
-        name: What the person calls themselves; empty if they gave no name.
-        lines: Where the answers come from; standard input by default.
         plain: Whether to show questions without frames and signs; always true on a dumb terminal.
     """
 

@@ -64,7 +64,7 @@ _BACK: Literal["back"] = "back"
 
 
 async def decide(console: Console, lines: LineSource, page: Page, request: PersonRequest, *, undo: bool) -> Said:
-    """Wait for the person's decision about what the page shows; arguments as of `ask`."""
+    """Wait for the person's decision about what the page shows."""
     offered = ", ".join(f"{_WORDS[action][0]} {_meaning(action, request)}" for action in _offered(request))
     commands = ", ".join((*(["/more"] if page.pages > 1 else []), *(["/undo"] if undo else []), "/later", "/help"))
     while True:

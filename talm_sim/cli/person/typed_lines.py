@@ -84,7 +84,6 @@ class LineReader:
     """Reads lines from a file descriptor in a thread that can be woken.
 
     Args:
-        console: Where the prompt goes.
         descriptor: Where the lines come from; a terminal in line mode, a pipe or a file.
     """
 
@@ -257,10 +256,6 @@ def _flush(terminal: int) -> None:
 
 def _rest_of_line(terminal: int, typed: str) -> str:
     """Read from a terminal, unseen, the rest of a line: to its end, or until nobody types.
-
-    Args:
-        terminal: Its file descriptor.
-        typed: What was read of the line already; if that is nothing, and nothing is typed, there is no line.
 
     Returns:
         The whole line as it would stand there.

@@ -42,9 +42,7 @@ class Display:
     """Shows only what must be seen: that requests leave the machine, that tools or servers died, what a budget left. This is the others' base.
 
     Attributes:
-        started: The run, once it has started.
         finished: Episodes finished by now, earlier sessions included.
-        tally: What became of the run's episodes and requests.
         spent: What the command spent; None before its end, or if it has no budget.
     """
 
@@ -113,7 +111,6 @@ class PlainDisplay(Display):
     """Lines for a file: begin and end, every tenth of the episodes, every new failure, every question.
 
     Args:
-        console: Where they go.
         logged: Whether each episode's end is logged already, so that a failure need not be reported twice.
     """
 
@@ -323,13 +320,7 @@ def _make_bars(console: Console, tally: Tally) -> _Bars:
 
 
 def open_display(name: str, console: Console, *, logged: bool = False) -> Display:
-    """Return the display of a `RunConfig.display` value; without a terminal, `full` is `plain`.
-
-    Args:
-        name: Its name.
-        console: Where it shows.
-        logged: Whether the ends of episodes are logged as well.
-    """
+    """Return the display of a `RunConfig.display` value; without a terminal, `full` is `plain`."""
     if name == "plain" or (name == "full" and not console.is_terminal):
         return PlainDisplay(console, logged=logged)
     kinds: dict[str, type[Display]] = {"full": FullDisplay, "json": JsonDisplay, "none": Display}

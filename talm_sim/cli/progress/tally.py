@@ -11,12 +11,7 @@ from talm_sim.runs.events import EpisodeFinished, EpisodeStarted, EpisodeWaiting
 
 
 class Tally:
-    """Counts of one run; they are reset when another run starts.
-
-    Attributes:
-        failed: Episodes that did not do what they should have.
-        retried: Requests that were sent again.
-    """
+    """Counts of one run; they are reset when another run starts."""
 
     def __init__(self) -> None:
         self._reset()

@@ -288,6 +288,9 @@ def _remarks(stored: StoredRun) -> Iterator[str]:
         yield f"{read:,} of {found['turns beside']:,} turns: calls read from text; --tool-format native leaves them"
     if streamed := found["streamed"]:
         yield f"{count(streamed, 'turn')} streamed to the agent: a stream gives the finished turn in pieces"
+    for what in sorted(found):
+        if what.startswith("empty: "):
+            yield f"{count(found[what], 'empty answer')} of the agent: {what.removeprefix('empty: ')}"
     if past := tools_past(stored):
         yield f"called in the graph itself, as the environment has no such tool (live, unrecorded, without faults): {format_names(past, 3)}"
 

@@ -17,11 +17,7 @@ _MOMENT_S = 0.5
 
 
 class StopSignals:
-    """The signal that told the command to end.
-
-    Attributes:
-        number: The signal; 0 if none came.
-    """
+    """The signal that told the command to end."""
 
     number = 0
     _taken = 0.0

@@ -57,12 +57,7 @@ class _Written(BaseModel):
 
 
 def make_app(runs: WatchedRuns, name: str = "") -> Starlette:
-    """Return the application.
-
-    Args:
-        runs: What it shows.
-        name: What the reader calls themselves, until they say something else on the page.
-    """
+    """Return the application."""
 
     def page(request: Request) -> Response:
         nonce, state = secrets.token_urlsafe(16), runs.state()
@@ -118,12 +113,7 @@ def _json(value: Any, status: int = 200) -> Response:
 
 
 class Guard:
-    """Lets requests through to an application that come with a link, or from the page that a link opened.
-
-    Args:
-        app: The application.
-        address: The base address, `http://127.0.0.1:PORT`.
-    """
+    """Lets requests through to an application that come with a link, or from the page that a link opened."""
 
     def __init__(self, app: _App, address: str) -> None:
         self._app = app

@@ -33,8 +33,6 @@ class State:
     Attributes:
         index: What `build_index` returns; of a large run that goes on, as it was a moment ago.
         index_version: It changes with the index.
-        runs: How far each run is now, and whether a process runs it.
-        comments: The comments on each run, in the order of the runs.
         version: It changes with all of them.
     """
 
@@ -55,11 +53,7 @@ class _Index:
 
 
 class WatchedRuns:
-    """Reads runs for a page; any thread may call it.
-
-    Args:
-        runs: The runs.
-    """
+    """Reads runs for a page; any thread may call it."""
 
     def __init__(self, runs: Sequence[StoredRun]) -> None:
         self._indexed = tuple(runs)
@@ -74,11 +68,7 @@ class WatchedRuns:
         self._failure: PrerequisiteError | None = None
 
     def state(self) -> State:
-        """Return what the runs are now.
-
-        Raises:
-            PrerequisiteError: One cannot be read.
-        """
+        """Return what the runs are now."""
         with self._lock:
             # A killed owner changes no file. None is opened to see any of it: another process may want to close it.
             files = tuple(_stat(os.path.join(run.path, name)) for run in self._runs for name in _FILES)
@@ -116,11 +106,7 @@ class WatchedRuns:
             self._building = None
 
     def transcript(self, run: int, episode: str) -> dict[str, Any]:
-        """Return the transcript of a finished episode of the run in that place.
-
-        Raises:
-            PrerequisiteError: There is none.
-        """
+        """Return the transcript of a finished episode of the run in that place."""
         with self._lock:
             stored = self._at(run)
             with stored.at_once():

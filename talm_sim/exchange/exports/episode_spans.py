@@ -66,12 +66,7 @@ class Trace:
 
 
 def traces(stored: StoredRun, *, content: bool) -> Iterator[Trace]:
-    """Yield a trace for each finished episode of a run, in planned order.
-
-    Args:
-        stored: The run.
-        content: Whether the spans contain what was said, called and returned. Credentials are hidden even then.
-    """
+    """Yield a trace for each finished episode of a run, in planned order; with `content`, of what was said too, without credentials."""
     rows = {row.episode: row for row in stored.rows()}
     if not rows:
         raise PrerequisiteError(f"{stored.path}: has no finished episode; there is nothing to export.")

@@ -20,11 +20,8 @@ class Message:
     """One message.
 
     Attributes:
-        role: Who speaks.
         text: What is said; of a tool, its result.
         turn: The index of the model turn that said it; None for all but the agent's own messages.
-        reasoning: What the model thought before it.
-        calls: The calls that the agent makes in it.
         answers: Of a result, the id of its call.
         name: Of a result, the name of its tool.
         error: Of a result, why the call failed; empty if it did not.

@@ -84,8 +84,6 @@ class SampleMaker:
     """Makes the samples of a run.
 
     Attributes:
-        run: The run's name.
-        job: What was run.
         created: When, in Unix seconds.
         success: Name of the score that says whether an episode succeeded; empty if its task does not say.
         sampling: How the model was sampled, in Inspect's words; empty where that is not known.

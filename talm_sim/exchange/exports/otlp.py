@@ -30,13 +30,10 @@ class TraceSpan:
 
     Attributes:
         key: What tells it from the other spans of its trace; empty for the first one, whose children all others are.
-        name: Its name.
         kind: `INTERNAL`, or `CLIENT` for a request to a server.
         begin: Start, in Unix seconds.
         end: End, in Unix seconds.
         attributes: Values by name; None is left out.
-        events: What happened within it.
-        failure: What failed; None if nothing did.
     """
 
     key: str

@@ -27,9 +27,7 @@ class Times:
     """The times of an episode.
 
     Attributes:
-        whole: From its start to its end.
         awareness: That of the awareness questions, which are asked side by side.
-        turns: One per model turn.
         events: Each event with its time, in the order of their turns.
     """
 

@@ -166,11 +166,7 @@ def _shown(one: Any) -> str | None:
 
 
 def read_blocks(blocks: list[Any], role: str, where: str) -> Iterator[tuple[What, Any]]:
-    """Yield what each block of a message says, in order.
-
-    Raises:
-        PrerequisiteError: The table does not have one.
-    """
+    """Yield what each block of a message says, in order."""
     for number, block in enumerate(blocks, 1):
         what, named, told = what_is(block) if isinstance(block, dict) else (None, "", {})
         if named == "retry-prompt" and not told.get("tool_name"):

@@ -64,13 +64,7 @@ def read_trace(value: Any, where: str) -> Trace:
 
 
 def trace_of(messages: Iterable[tuple[Any, str]], where: str, state: Any = None) -> Trace:
-    """Return the trace of some messages, each with its place.
-
-    Args:
-        messages: The messages.
-        where: The place of all.
-        state: What is around them.
-    """
+    """Return the trace of some messages, each with its place."""
     said: list[Said] = []
     model = named = error = ""
     for message, place in messages:

@@ -76,9 +76,6 @@ class ImportedTraces:
     """A run that was imported.
 
     Attributes:
-        run: The run.
-        file: What the file held.
-        matching: Which scenario each trace belongs to.
         not_scored: How many episodes enter no rate, by their termination.
         unanswered: How many tool calls have no result in their trace.
     """
@@ -257,7 +254,6 @@ class TraceFile:
     """The content of a file of traces.
 
     Attributes:
-        traces: Its traces, in order.
         unread: How many spans, lines of a session, or documents of another signal, are not read, by kind.
         silent: Places of traces whose spans contain no messages, so that nothing can be judged.
         too_large: Places of traces that are above a limit, each with what it says.

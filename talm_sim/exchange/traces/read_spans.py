@@ -52,12 +52,7 @@ def is_observation(value: Any) -> bool:
 
 
 class SpanReader:
-    """Collects spans from the documents of a file, and returns the traces that they make.
-
-    Attributes:
-        unread: How many spans are of kinds that are not read, by kind.
-        silent: Places of traces whose spans contain no messages.
-    """
+    """Collects spans from the documents of a file, and returns the traces that they make."""
 
     def __init__(self) -> None:
         self.unread: Counter[str] = Counter()
@@ -154,8 +149,6 @@ class _Unit:
 
     Attributes:
         scenario: The scenario that the first agent's span or one above it names; empty if none does.
-        agents: The agents' own spans, in their order.
-        spans: All spans, in their order.
     """
 
     scenario: str

@@ -27,14 +27,7 @@ _AROUND_ARGUMENTS: Final = {"inputs", "kwargs", "args", "input_str", "tags", "me
 
 
 def messages_in(attributes: Mapping[str, Any], events: Sequence[Event], where: str, *, values: bool = True) -> tuple[list[Said], list[Said]]:
-    """Return what a model was told and what it said, by the first convention that the span follows.
-
-    Args:
-        attributes: The span's attributes.
-        events: Its events.
-        where: Its place, for messages.
-        values: Whether a framework's whole input and output are looked into as well.
-    """
+    """Return what a model was told and what it said, by the first convention that the span follows."""
     for asked, said in _pairs(attributes, events, values=values):
         if asked or said:
             return _read(asked, f"{where}, input"), _read(said, f"{where}, output")
@@ -120,14 +113,7 @@ def _read(messages: Sequence[Any], where: str) -> list[Said]:
 
 
 def result_in(attributes: Mapping[str, Any], name: str, failure: str | None, elapsed_ms: float) -> Said:
-    """Return what a span of a tool call says.
-
-    Args:
-        attributes: The span's attributes.
-        name: Its name.
-        failure: The description of its status; None if the call did not fail.
-        elapsed_ms: How long it took.
-    """
+    """Return what a span of a tool call says."""
     tool, call_id = first(attributes, TOOL_NAME), first(attributes, CALL_ID)
     found = json_in(first(attributes, RESULT))
     inner = found.get("output") if isinstance(found, dict) and set(found) <= {"output", "kwargs"} else None

@@ -19,10 +19,7 @@ class Said:
     """One message, or the result of one tool call.
 
     Attributes:
-        role: Who speaks.
         text: What is said; of a tool, its result.
-        reasoning: What a model thought before it.
-        calls: The calls that a model makes in it.
         stop: Why a model stopped, in its protocol's word.
         usage: What a model's turn took; None if the trace does not say.
         given: Whether it was part of what the agent was given to begin with, and not its own.
@@ -57,13 +54,9 @@ class Trace:
         where: Its place in the file, for messages.
         said: The conversation in order, tool results included.
         scenario: The id of the scenario that it names; empty if it names none.
-        model: The model's name; empty if it is not known.
         answer: The agent's answer, if the trace says it apart from the conversation.
-        asks: Questions to a person that are still open.
-        error: Why it failed; empty if it did not.
         usage: What it took in all, if the turns do not say.
         started_at: Unix time in seconds; 0 if it is not known.
-        elapsed_s: Seconds that it took.
     """
 
     where: str

@@ -34,8 +34,6 @@ class Format:
     """A family's way to write calls.
 
     Attributes:
-        name: Its name here, and in `Written.form`.
-        write: Writes one call or several.
         mark: A part of the source of chat templates whose models write this way; empty if there is none.
     """
 

@@ -78,10 +78,7 @@ def python_text(value: Any) -> str:
 
 
 def read_json(text: str, at: int) -> tuple[Any, int]:
-    """Read the JSON value that begins at `at`, or one in Python's spelling.
-
-    Returns:
-        The value, and where it ends.
+    """Read the JSON value that begins at `at`, or one in Python's spelling; return it, and where it ends.
 
     Raises:
         BrokenError: There is no value.

@@ -18,10 +18,7 @@ _DEEPEST_PRINT = 1
 
 
 def read_list(text: str, at: int) -> tuple[list[ParsedCall], int]:
-    """Read `[f(a=1), g()]` from its opening bracket on.
-
-    Returns:
-        The calls, and the place after the closing bracket.
+    """Read `[f(a=1), g()]` from its opening bracket on; return the calls, and the place after the closing bracket.
 
     Raises:
         BrokenError: It is something else, or cut off.
@@ -40,7 +37,7 @@ def read_list(text: str, at: int) -> tuple[list[ParsedCall], int]:
 
 
 def read_bare(text: str, at: int) -> tuple[list[ParsedCall], int]:
-    """Read `f(a=1)`, and those after it separated only by commas, semicolons or line breaks; arguments and errors are those of `read_list`."""
+    """Read `f(a=1)`, and those after it separated only by commas, semicolons or line breaks; errors are those of `read_list`."""
     found = []
     while True:
         call, end = _call(text, at)

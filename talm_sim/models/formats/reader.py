@@ -23,7 +23,6 @@ class ParsedText:
 
     Attributes:
         text: The text without its calls; unchanged if there are none.
-        calls: The calls, in order.
         unparsable: Texts that are meant as calls and cannot be read.
         form: The format of the first call, a name of `FORMATS`; empty if there is none.
         place: Where the calls in that format begin and end.
@@ -42,11 +41,6 @@ def read_calls(text: str, tools: Sequence[JsonObject] = (), turn: int = 0) -> Pa
     Calls with a mark of their own (a tag, a token) and JSON objects with a name and arguments are read anywhere, lists of calls in
     Python's syntax at the beginning of a line, and calls in Python's syntax without brackets if the text is nothing else. A call as an
     argument's value is only that value: its text in Python's syntax, its object in JSON.
-
-    Args:
-        text: Without reasoning (`split_reasoning`).
-        tools: Specifications of the tools that were shown: they give the types of values that a format writes without quotes.
-        turn: How many turns the model had before; part of the calls' ids.
 
     >>> written = read_calls('<tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call>')
     >>> written.calls[0].name, written.calls[0].arguments, written.form

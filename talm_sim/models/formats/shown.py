@@ -38,11 +38,7 @@ _MOST_ALTERNATIVES = 64
 
 
 class ShownParameters:
-    """The parameters of the shown tools.
-
-    Args:
-        tools: Their specifications, bare or in the wrapping of the chat-completions protocol; anything else is skipped.
-    """
+    """The parameters of the shown tools."""
 
     def __init__(self, tools: Sequence[JsonObject]) -> None:
         self._schemas: dict[str, Mapping[str, Any]] = {}

@@ -24,12 +24,7 @@ _PREFIX, _MARK = "base_model.model.", ".lora_"
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """The facts known about a model's weights.
-
-    Attributes:
-        digests: Of the model's own (`base`) and of the `adapter`.
-        notes: What a reader of the run should know, by what a line about it begins with.
-    """
+    """The facts known about a model's weights."""
 
     digests: Mapping[str, str] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
@@ -40,8 +35,6 @@ class Adapter:
     """An adapter in a folder.
 
     Attributes:
-        name: The folder as the user wrote it.
-        folder: The folder.
         settings: What `adapter_config.json` contains.
         shapes: The shape of each tensor, by the name that it has in the model.
     """
@@ -84,14 +77,7 @@ class Adapter:
 
 
 def read_adapter(name: str) -> Adapter:
-    """Read an adapter's settings, and the shapes of its tensors.
-
-    Args:
-        name: Its folder, as the user wrote it.
-
-    Raises:
-        PrerequisiteError: The folder contains no adapter that can be loaded.
-    """
+    """Read an adapter's settings, and the shapes of its tensors."""
     folder = Path(name).expanduser()
     where = f"-M lora={name}:"
     if not folder.is_dir():
@@ -118,16 +104,7 @@ def read_adapter(name: str) -> Adapter:
 
 
 def check_adapter(name: str, adapter: Adapter, config: Any) -> None:
-    """Check, without the model's weights, that an adapter fits a model.
-
-    Args:
-        name: Of the model, for messages.
-        adapter: The adapter.
-        config: The model's configuration, of transformers.
-
-    Raises:
-        PrerequisiteError: It does not fit; the message names the tensor.
-    """
+    """Check, without the model's weights, that an adapter fits a model."""
     import torch
     import transformers
 
@@ -140,11 +117,7 @@ def check_adapter(name: str, adapter: Adapter, config: Any) -> None:
 
 
 def add_adapter(name: str, adapter: Adapter, model: Any) -> None:
-    """Add an adapter to a model of transformers, in place.
-
-    Raises:
-        PrerequisiteError: It does not fit; the message names the tensor.
-    """
+    """Add an adapter to a model of transformers, in place."""
     _inject(name, adapter, model)
     from peft import set_peft_model_state_dict
     from safetensors.torch import load_file
@@ -156,13 +129,7 @@ def add_adapter(name: str, adapter: Adapter, model: Any) -> None:
 
 
 def describe_weights(name: str, folder: Path | None, adapter: Adapter) -> Weights:
-    """Return the digests of a model and its adapter, with a note if the adapter was trained on another model.
-
-    Args:
-        name: Of the model, for messages.
-        folder: Contains the model; None if it is not on this machine yet.
-        adapter: The adapter.
-    """
+    """Return the digests of a model and its adapter, with a note if the adapter was trained on another model."""
     base = "" if folder is None else weights_digest(folder)
     known = bool(base and adapter.base_digest)
     same = base == adapter.base_digest if known else not adapter.base or _is_same_model(adapter.base, name, folder)

@@ -49,7 +49,6 @@ class Worker:
         budget: Largest total size of the questions of one call, each counted as large as the largest; a larger one is answered alone.
         first: Chooses the next among the waiting questions, by its index; by default the oldest.
         too_much: Whether an exception of `answer` means that memory ran out; the batch is then halved and tried again.
-        name: Of the model, for messages.
     """
 
     def __init__(
@@ -173,11 +172,6 @@ class Worker:
 
 def plan_batch(sizes: Sequence[int], batch_size: int, budget: int) -> list[int]:
     """Choose which of the waiting questions are answered together: the first, and those nearest to it in size, largest first.
-
-    Args:
-        sizes: Size of each question, in the order of their arrival.
-        batch_size: Most questions.
-        budget: Largest total, each question counted as large as the largest; the first is answered alone if it must be.
 
     >>> plan_batch([10, 90, 11, 40], batch_size=3, budget=1000)
     [3, 2, 0]

@@ -57,7 +57,6 @@ class StopRules:
     """The marks at which a model's texts end.
 
     Attributes:
-        name: Of the model, for messages.
         ends: Tokens that end a text.
         max_length: The model's context in tokens; None where it has no bound.
         seam: Length in tokens beyond which all positions are rotated differently, so that a text is read anew; None if there is none.
@@ -220,11 +219,7 @@ class JsonGrammars:
     """Grammars of JSON schemas over one tokenizer, by llguidance.
 
     Args:
-        tokenizer: Of transformers.
         size: Width of the model's logits, which can exceed the vocabulary.
-
-    Raises:
-        PrerequisiteError: llguidance is not installed, or cannot read the tokenizer.
     """
 
     def __init__(self, tokenizer: Any, size: int) -> None:

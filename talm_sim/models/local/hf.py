@@ -38,14 +38,7 @@ def open_hf(request: ModelRequest) -> Model:
 
 
 class HFModel(LocalModel):
-    """A model of transformers in its own thread.
-
-    Args:
-        engine: The model, loaded.
-        options: The user's options.
-        rendering: How conversations are rendered.
-        constrained: Whether agent turns are constrained actions.
-    """
+    """A model of transformers in its own thread."""
 
     precision: Precision
 

@@ -50,16 +50,7 @@ class Text:
 
 
 class LocalModel(ABC):
-    """A model on this machine; what runs it says how to score and how to write.
-
-    Args:
-        name: `provider/name`, for messages.
-        tokenizer: Of transformers.
-        rendering: What conversations are rendered with.
-        batch_size: Questions that are asked together.
-        constrained: Whether agent turns are constrained actions.
-        answer_chars: Longest answer of these, in characters; None for that format's own.
-    """
+    """A model on this machine; what runs it says how to score and how to write."""
 
     precision: Precision | None = None
     """How scores are computed, known once there are any."""
@@ -105,11 +96,7 @@ class LocalModel(ABC):
         return render(self.tokenizer, list(messages), wrapped, self.name, self._rendering.without_thought())
 
     async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
-        """Generate one turn; see `Model.generate`.
-
-        Raises:
-            PrerequisiteError: The model's chat template takes no tools, or not these messages.
-        """
+        """Generate one turn; see `Model.generate`."""
         if self._actor is not None:
             return await self._actor.generate(messages, tools, settings)
         wire = template_messages(messages)

@@ -64,7 +64,6 @@ class Rendering:
 
     Attributes:
         template: The Jinja source in place of the tokenizer's own chat template; None for that.
-        arguments: Further variables of the template.
         today: The date that templates are told; None for the day on which they ask.
         answers: Whether the model's turn begins with its answer.
     """
@@ -103,19 +102,7 @@ def render(
     *,
     prompt: bool = True,
 ) -> str:
-    """Render a conversation, ready for the model's turn.
-
-    Args:
-        tokenizer: Of transformers.
-        messages: Chat messages as templates know them.
-        tools: Function specifications of the chat-completions protocol; may be empty.
-        name: Of the model, for messages.
-        rendering: What it is rendered with.
-        prompt: Whether the model's turn is opened at the end.
-
-    Raises:
-        PrerequisiteError: There is no template, it has no such variable, or it cannot take these messages.
-    """
+    """Render a conversation, ready for the model's turn."""
     rendering = rendering or Rendering()
     try:
         return _render(tokenizer, messages, tools, name, rendering, prompt=prompt)
@@ -158,9 +145,6 @@ def check_tools_shown(prompt: str, bare: str, tools: Iterable[str], where: str, 
         tools: The tools' names.
         where: What writes the prompt.
         fix: What to do.
-
-    Raises:
-        PrerequisiteError: A tool's name stands nowhere in the prompt but where it stands without tools.
     """
     for tool in tools:
         spelled = {tool, json.dumps(tool)[1:-1], json.dumps(tool, ensure_ascii=False)[1:-1]}
@@ -187,7 +171,7 @@ def _text(call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def warn_unread_form(tokenizer: Any, name: str, rendering: Rendering | None = None) -> None:
-    """Say in one line if a chat template writes tool calls in a form that is not read; arguments are those of `unread_form`."""
+    """Say in one line if a chat template writes tool calls in a form that is not read."""
     form = unread_form(tokenizer, name, rendering)
     if form:
         log.warning(
@@ -202,11 +186,6 @@ def unread_form(tokenizer: Any, name: str, rendering: Rendering | None = None) -
     """Return how a chat template writes a tool call if that is not read back as the call; empty if it is, or if none is written.
 
     A model writes calls as its template does, so these would count as text, or as broken.
-
-    Args:
-        tokenizer: Of transformers.
-        name: Of the model, for messages.
-        rendering: What conversations are rendered with.
     """
     rendering = rendering or Rendering()
     asked: list[dict[str, Any]] = [{"role": "user", "content": "Hello?"}]

@@ -73,9 +73,6 @@ def drop_stray_windows(config: Any) -> None:
 
     A converted model often keeps such a key of the type it had before. Its layers ignore the key, but the library's cache obeys it: of a
     long prompt it would silently forget what lies beyond the window.
-
-    Args:
-        config: Of the text model; it is changed in place.
     """
     stray = [key for key in _WINDOWS if getattr(config, key, None) is not None]
     if not stray:

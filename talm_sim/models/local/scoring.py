@@ -61,13 +61,6 @@ def encode_text(tokenizer: Any, text: str) -> list[int]:
 def encode_question(tokenizer: Any, prompt: str, options: Sequence[str], *, max_length: int | None, name: str) -> ScoringQuestion:
     """Encode a prompt and its options.
 
-    Args:
-        tokenizer: Of transformers.
-        prompt: To the letter.
-        options: To the letter, as they continue the prompt.
-        max_length: The model's context in tokens; None where it has no bound.
-        name: Of the model, for messages.
-
     Raises:
         ContextOverflowError: The prompt with its longest option is longer than the context.
         ProviderError: An option is empty.
@@ -117,12 +110,7 @@ def refuse_infinite(scores: list[Continuation], name: str) -> list[Continuation]
 
 
 class Scorer:
-    """Scores questions by one model.
-
-    Args:
-        model: A causal language model of transformers.
-        reading: How it may be read.
-    """
+    """Scores questions by one model."""
 
     def __init__(self, model: Any, reading: Reading) -> None:
         self._model = model
@@ -132,9 +120,6 @@ class Scorer:
 
     def score(self, questions: Sequence[ScoringQuestion]) -> list[list[Continuation]]:
         """Score the options of some questions.
-
-        Args:
-            questions: Where they share a pass, prompts are padded on the left to the longest.
 
         Returns:
             For each question its options, in their order.
@@ -148,11 +133,7 @@ class Scorer:
             return [next(together) if one in shared else self._read_whole(one) for one in questions]
 
     def check(self, name: str) -> None:
-        """Compare a short question, its options read together, with passes of one option each: no token may see what follows it.
-
-        Raises:
-            PrerequisiteError: They differ, or the model cannot be run.
-        """
+        """Compare a short question, its options read together, with passes of one option each: no token may see what follows it."""
         question = ScoringQuestion((3, 4, 5, 6), ((7,), (5, 4, 3, 7, 6)))
         try:
             together = self.score([question])[0]

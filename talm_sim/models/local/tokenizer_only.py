@@ -18,13 +18,7 @@ _LOCAL = ("hf", "vllm")
 
 
 class TokenizerOnly:
-    """A `TextModel` that can write prompts, and neither score nor answer.
-
-    Args:
-        name: `provider/name`, for messages.
-        tokenizer: Of transformers.
-        rendering: What conversations are rendered with.
-    """
+    """A `TextModel` that can write prompts, and neither score nor answer."""
 
     def __init__(self, name: str, tokenizer: Any, rendering: Rendering) -> None:
         self.name = name
@@ -53,15 +47,7 @@ class TokenizerOnly:
 
 
 def open_tokenizer(name: str, options: Mapping[str, str]) -> TokenizerOnly:
-    """Load the tokenizer of a model that runs on this machine.
-
-    Args:
-        name: `hf/MODEL` or `vllm/MODEL`.
-        options: Its `-M` options: `chat_template`, `chat_template_kwargs`.
-
-    Raises:
-        PrerequisiteError: It is not such a model, transformers is not installed, the tokenizer is missing, or an option is unknown.
-    """
+    """Load the tokenizer of a model that runs on this machine."""
     provider, _, model = name.partition("/")
     if provider not in _LOCAL or not model:
         raise PrerequisiteError(f"--model {name}: only a model on this machine can be trained; write hf/DIR.")

@@ -24,11 +24,7 @@ class VllmEngine:
     """The engine of one model; a `Stepped`.
 
     Args:
-        name: The model's `provider/name`, for messages.
-        model: Directory or hub id.
-        options: The user's.
         cpu: Whether vLLM computes on CPU.
-        log: What vLLM says goes here.
         adapter: What is added to the weights; None for nothing.
     """
 
@@ -62,7 +58,6 @@ class VllmEngine:
         """Load the model, unless it is loaded; what failed once fails again with the same message.
 
         Raises:
-            PrerequisiteError: vLLM does not start.
             ProviderError: It failed in a step: its cache may hold what was never computed, so no later number could be trusted.
         """
         if self._failure is not None:
@@ -100,10 +95,7 @@ class VllmEngine:
             self._llm.abort_request(list(request_ids))
 
     def step(self) -> Sequence[Any]:
-        """Compute once.
-
-        Returns:
-            The outputs of the requests that ended.
+        """Compute once, and return the outputs of the requests that ended.
 
         Raises:
             ProviderError: The engine failed permanently.

@@ -64,14 +64,6 @@ def write(
 ) -> Job[Text]:
     """Continue a prompt until the model ends its turn.
 
-    Args:
-        engine: Started by the time the job runs.
-        tokenizer: Of transformers.
-        prompt: To the letter.
-        settings: Sampling; of the model's own generation settings, only where a turn ends is used.
-        schema: What the text is held to; None for free text.
-        sampling: The user's own fields, which `settings` overrides.
-
     Raises:
         ContextOverflowError: The prompt leaves no room for an answer.
         ProviderError: A sampling option is unknown or refused.
@@ -169,11 +161,6 @@ class CachePlan:
 
 def plan_cache(prompt: int, options: Sequence[Sequence[int]], block: int) -> CachePlan:
     """Plan the caches of a question.
-
-    Args:
-        prompt: Tokens of the prompt; 1 or more.
-        options: Tokens of each option.
-        block: Tokens a block of the cache holds.
 
     >>> plan_cache(40, [[1, 2], [1, 3], [4]], block=16)
     CachePlan(shared=32, groups=(0, 0, 0))

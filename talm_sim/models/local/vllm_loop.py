@@ -77,7 +77,6 @@ class Loop:
 
     Args:
         engine: Owned by the loop's thread, which starts it with the first job and closes it at the end.
-        name: Of the model, for messages.
     """
 
     def __init__(self, engine: Stepped, name: str) -> None:

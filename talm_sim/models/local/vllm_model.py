@@ -28,15 +28,7 @@ from talm_sim.types import JsonObject
 
 
 class VllmModel(LocalModel):
-    """A model run by vLLM.
-
-    Args:
-        request: What the model was opened with.
-        engine: Started by the first question.
-        options: The user's.
-        tokenizer: Of transformers, so that text becomes tokens as for other local models.
-        rendering: What conversations are rendered with.
-    """
+    """A model run by vLLM."""
 
     def __init__(self, request: ModelRequest, engine: VllmEngine, options: VllmOptions, tokenizer: Any, rendering: Rendering) -> None:
         super().__init__(
@@ -68,11 +60,7 @@ class VllmModel(LocalModel):
 
 
 def open_vllm(request: ModelRequest) -> Model:
-    """Open `vllm/<dir, name or hub id>`.
-
-    Raises:
-        PrerequisiteError: vLLM, the model, its tokenizer or a GPU is missing, or an option is wrong.
-    """
+    """Open `vllm/<dir, name or hub id>`."""
     if request.replay:
         raise PrerequisiteError(f"{request.name}: runs on this machine and has no recorded traffic; run it with --live.")
     require_vllm(request.name)

@@ -82,11 +82,7 @@ class VllmOptions(RenderingOptions, extra="allow"):
 
 
 def read_vllm_options(name: str, options: Mapping[str, str]) -> VllmOptions:
-    """Read the user's options. vLLM, which takes seconds to import, is imported only if one of them is its own.
-
-    Raises:
-        PrerequisiteError: An option is unknown, or its value cannot be taken.
-    """
+    """Read the user's options. vLLM, which takes seconds to import, is imported only if one of them is its own."""
     for key in options:
         if key in _SERVED_ONLY:
             raise PrerequisiteError(f"-M {key}: is a server's option, and {name} runs in this process; leave it out, or {_SERVE}.")
@@ -137,11 +133,7 @@ def _read_arguments(name: str, options: Mapping[str, str]) -> dict[str, Any]:
 
 
 def require_vllm(name: str) -> None:
-    """Check that vLLM is installed, without importing it.
-
-    Raises:
-        PrerequisiteError: It is not installed.
-    """
+    """Check that vLLM is installed, without importing it."""
     if find_spec("vllm") is None:
         plain = "on a plain CPU run scripts/local_vllm.sh and use its environment"
         raise PrerequisiteError(f"{name}: vLLM is not installed: {pip_install('vllm')} on a machine with a GPU; {plain}.")
@@ -158,17 +150,7 @@ def is_cpu_build() -> bool:
 
 
 def check_devices(name: str, options: VllmOptions, *, cpu_build: bool, count_gpus: Callable[[], int]) -> None:
-    """Check that the devices asked for exist.
-
-    Args:
-        name: Of the model, for messages.
-        options: The user's.
-        cpu_build: Whether the installed vLLM computes on CPU.
-        count_gpus: Counts the GPUs; called only where vLLM is built for them.
-
-    Raises:
-        PrerequisiteError: A GPU is asked for or needed and absent, or the CPU is asked of a vLLM built for GPUs.
-    """
+    """Check that the devices asked for exist."""
     sizes = {key: options.engine[key] for key in ("tensor_parallel_size", "pipeline_parallel_size") if options.engine.get(key, 1) > 1}
     wanted = math.prod(sizes.values())
     if cpu_build:
@@ -187,14 +169,7 @@ def check_devices(name: str, options: VllmOptions, *, cpu_build: bool, count_gpu
 
 
 def engine_arguments(options: VllmOptions, model: str, *, cpu: bool, adapter: Adapter | None = None) -> dict[str, Any]:
-    """Return the arguments of vLLM's engine: our defaults, overridden by the user's.
-
-    Args:
-        options: The user's.
-        model: Directory or hub id.
-        cpu: Whether vLLM computes on CPU.
-        adapter: What is added to the weights; None for nothing.
-    """
+    """Return the arguments of vLLM's engine: our defaults, overridden by the user's."""
     arguments: dict[str, Any] = {
         "model": model,
         "enable_prefix_caching": True,

@@ -25,10 +25,7 @@ class CellForecast:
     """The forecast for one cell.
 
     Attributes:
-        values: The varied options and their values.
-        run: The name of its run.
         state: What exists of it.
-        forecast: What would be asked; a cell that is read alone asks nothing.
         episodes: How many episodes would be run.
     """
 

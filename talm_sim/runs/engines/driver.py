@@ -48,7 +48,6 @@ async def run_elsewhere(
 
     Raises:
         OutOfBudgetError: The budget is spent, and the shards are kept.
-        PrerequisiteError: A shard cannot be played, and the others are kept; or nothing can be.
     """
     modules = modules_to_load(job, scenarios, judge_names(job))
     with closing(open_engine(str(job.config.on))) as engine:
@@ -70,15 +69,8 @@ async def run_elsewhere(
 async def resume_elsewhere(run: Path, overrides: Mapping[str, Any], shared: Shared, on_event: OnEvent) -> StoredRun:
     """Continue a run of which there are shards only, as `run_elsewhere` plays it.
 
-    Args:
-        run: The directory that the run will have.
-        overrides: Operational options, and the code of the user's that the run was begun with.
-        shared: What the session opened.
-        on_event: Receives progress events.
-
     Raises:
         OutOfBudgetError: As of `run_elsewhere`.
-        PrerequisiteError: As of `run_elsewhere`; or the user does not name the code again, or an option would make it another run.
     """
     kept = read_plan(run)
     assert kept is not None
@@ -134,7 +126,6 @@ class _Elsewhere:
 
         Raises:
             OutOfBudgetError: The budget is spent.
-            PrerequisiteError: One cannot be played.
         """
         due = [number for number in self._kept.sizes if not self._kept.is_done(number)]
         orders = self._orders(config, due)

@@ -22,9 +22,6 @@ class Agreement:
     """How far two people agree on what both decided.
 
     Attributes:
-        names: Their names.
-        n: Entries that both decided on.
-        agreed: Those on which both said keep, or both said drop.
         kappa: Cohen's kappa of keep and drop; None if it has no value.
     """
 

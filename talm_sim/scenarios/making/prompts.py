@@ -66,7 +66,6 @@ class WrittenText:
     """A text, or why there is none.
 
     Attributes:
-        text: What was written.
         problem: Why it cannot be used, whatever the checks say: it was cut off, the rules know nothing.
     """
 
@@ -75,15 +74,7 @@ class WrittenText:
 
 
 async def ask(model: Model, messages: Sequence[BaseMessage], options: MakingOptions, seed: int, choices: tuple[str, ...] = ()) -> WrittenText:
-    """Ask a model for one text.
-
-    Args:
-        model: The model.
-        messages: The conversation.
-        options: How it is sampled.
-        seed: Seed of the sampling.
-        choices: Texts one of which it has to write; any text where there are none.
-    """
+    """Ask a model for one text."""
     text = ""
     for tokens in (options.max_new_tokens, ASKED_AGAIN * options.max_new_tokens):
         settings = GenerationSettings(options.temperature, tokens, seed, choices, {"top_p": options.top_p})

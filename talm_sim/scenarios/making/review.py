@@ -25,8 +25,6 @@ class Part:
     """A text of an entry.
 
     Attributes:
-        label: What it is.
-        text: The text.
         before: The original's text; None if it has no counterpart there.
         name: Name under which another text of it is kept; empty if it cannot be edited.
         right: Whether it is the right one of several.
@@ -96,9 +94,6 @@ class ReviewCounts:
     """The progress of a review.
 
     Attributes:
-        entries: Entries to decide on.
-        kept: Decided to keep.
-        dropped: Decided to drop.
         edited: Of the kept ones, those with another text.
         agreed: Decisions that say what the automatic checks said: passed and kept, or rejected and dropped.
         reasons: How often each reason was given for a drop, the commonest first.
@@ -121,8 +116,6 @@ class Review:
     """Entries, and the decisions on them in a file of one JSON line each.
 
     Args:
-        entries: What to decide on.
-        reviewer: The reviewer of their task.
         path: The file of decisions; later lines replace earlier ones on the same entry.
         kept: The file that the kept lines go to.
         by: Who decides; empty if no name was given.
@@ -197,14 +190,7 @@ class Review:
 
 
 def open_review(place: Path, reviewer: Reviewer, *, rejected: bool = False, name: str = "") -> Review:
-    """Open the entries in a folder that `scenarios generate` wrote, or in a file of lines.
-
-    Args:
-        place: Folder or file.
-        reviewer: Of the task it was made for.
-        rejected: Whether rejected entries are decided on, too, to see how far checks and person agree.
-        name: Who decides; each has a file of decisions of their own.
-    """
+    """Open the entries in a folder that `scenarios generate` wrote, or in a file of lines."""
     if name and not _NAME.fullmatch(name):
         raise PrerequisiteError(f"--name {name}: give a name of letters, digits, '.', '_' and '-'.")
     entries = reviewer.entries(items_file(place), _rejected_file(place) if rejected else None)

@@ -52,18 +52,7 @@ async def make_all(
     on_begin: Callable[[Sequence[MakingSource]], None] = lambda waiting: None,
     on_progress: OnProgress = lambda done, total, outcome: None,
 ) -> dict[str, Any]:
-    """Make something of each source, continuing where an earlier call ended, and write the folder's files; return the report.
-
-    Args:
-        maker: Makes the outcomes.
-        sources: The sources.
-        folder: The folder of the files.
-        begun: What decides what is made.
-        max_connections: Sources that are processed at once.
-        open_tape: Puts the recording of a source in place.
-        on_begin: Receives the sources that are left, before the work begins.
-        on_progress: Receives progress: how many sources are finished, of how many, and the outcome.
-    """
+    """Make something of each source, continuing where an earlier call ended, and write the folder's files; return the report."""
     with open_state(folder, begun, sources, maker.outcome) as state:
         waiting = [source for source in sources if source.id not in state.finished or state.finished[source.id].failed]
         done = len(sources) - len(waiting)

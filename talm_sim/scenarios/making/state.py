@@ -23,7 +23,6 @@ class FixedSettings:
     """The settings that are fixed for a folder once it is started.
 
     Attributes:
-        task: What it is made for.
         settings: What decides what is made, as JSON values.
         command: The command line, kept from the first call on.
         rules: Version of the rules by which it is made and judged.
@@ -39,9 +38,6 @@ class State:
     """The state file of a folder, open for appending.
 
     Args:
-        path: The file.
-        begun: Settings of the first call.
-        finished: Outcomes by source id.
         length: Bytes of complete lines in the file; the rest was cut off by a kill.
     """
 

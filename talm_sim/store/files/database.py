@@ -110,15 +110,7 @@ def pack(text: str) -> bytes:
 
 
 def unpack(body: bytes, what: str) -> bytes:
-    """Return the JSON document of a row.
-
-    Args:
-        body: As it is stored.
-        what: Whose it is, for messages.
-
-    Raises:
-        PrerequisiteError: The row is damaged, or unpacks to more than a row may hold.
-    """
+    """Return the JSON document of a row."""
     machine = zlib.decompressobj()
     try:
         document = machine.decompress(body, _LARGEST + 1)
@@ -131,11 +123,7 @@ def unpack(body: bytes, what: str) -> bytes:
 
 
 def check_stored(document: bytes, what: str) -> None:
-    """See that what was stored can be read without filling the memory; arguments as of `unpack`.
-
-    Raises:
-        PrerequisiteError: It cannot.
-    """
+    """See that what was stored can be read without filling the memory."""
     try:
         check_size(document)
     except TooLargeError:
@@ -152,11 +140,7 @@ def create_database(directory: Path) -> sqlite3.Connection:
 
 
 def connect_writer(directory: Path) -> sqlite3.Connection:
-    """Open a run's database for writing; transactions are begun explicitly.
-
-    Raises:
-        PrerequisiteError: The file cannot be written or is not a run database.
-    """
+    """Open a run's database for writing; transactions are begun explicitly."""
     conn = _connect(directory, "rw", writing=True)
     conn.execute("PRAGMA synchronous=NORMAL")
     return conn
@@ -188,11 +172,7 @@ def fold(conn: sqlite3.Connection) -> None:
 
 
 def connect_reader(directory: Path) -> sqlite3.Connection:
-    """Open a run's database for reading, also where the directory itself is read-only.
-
-    Raises:
-        PrerequisiteError: The file is not a run database, or is read-only with commits that only a writer can take over.
-    """
+    """Open a run's database for reading, also where the directory itself is read-only."""
     try:
         if (directory / f"{DATABASE}-journal").exists():
             # Somebody was killed while they committed a row or two: what was half written can only be taken back by who may write.
@@ -208,11 +188,7 @@ def connect_reader(directory: Path) -> sqlite3.Connection:
 
 
 def check_regular(path: Path) -> None:
-    """Refuse what a run directory may hold only as a plain file: a link would be written through, and a pipe or device never ends.
-
-    Raises:
-        PrerequisiteError: Something else lies there.
-    """
+    """Refuse what a run directory may hold only as a plain file: a link would be written through, and a pipe or device never ends."""
     try:
         found = path.lstat()
     except OSError:
@@ -224,11 +200,7 @@ def check_regular(path: Path) -> None:
 
 @contextlib.contextmanager
 def explain_errors(directory: Path) -> Iterator[None]:
-    """Say in one line what SQLite cannot read in a run's database.
-
-    Raises:
-        PrerequisiteError: In its place.
-    """
+    """Say in one line what SQLite cannot read in a run's database."""
     try:
         yield
     except (sqlite3.OperationalError, sqlite3.DataError) as err:
@@ -241,11 +213,7 @@ def explain_errors(directory: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def writing(conn: sqlite3.Connection, directory: Path) -> Iterator[None]:
-    """Open a transaction that writes: it is committed at the end, or nothing is changed.
-
-    Raises:
-        PrerequisiteError: The file cannot be written.
-    """
+    """Open a transaction that writes: it is committed at the end, or nothing is changed."""
     try:
         conn.execute("BEGIN IMMEDIATE")
         try:

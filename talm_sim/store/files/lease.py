@@ -44,11 +44,7 @@ class Lease:
     run_id: str
 
     def renew(self, conn: sqlite3.Connection) -> None:
-        """Renew the lease within a transaction, or find that another process has taken the run over.
-
-        Raises:
-            PrerequisiteError: The lease is lost.
-        """
+        """Renew the lease within a transaction, or find that another process has taken the run over."""
         beat = conn.execute("UPDATE lease SET heartbeat = ? WHERE token = ?", (time.time(), self.token))
         if beat.rowcount != 1:
             raise PrerequisiteError(f"run '{self.run_id}' was taken over by another process; this process writes nothing more.")
@@ -86,16 +82,7 @@ def hold(conn: sqlite3.Connection, run_id: str) -> Lease:
 
 
 def acquire(conn: sqlite3.Connection, run_id: str, within: Callable[[], None] = lambda: None) -> Lease:
-    """Take the run for this process.
-
-    Args:
-        conn: A connection for writing.
-        run_id: The run's name, for messages.
-        within: What else is to be done in the transaction that takes it.
-
-    Raises:
-        PrerequisiteError: A living process holds it, or `within` found that it cannot be taken.
-    """
+    """Take the run for this process."""
     conn.execute("BEGIN IMMEDIATE")
     try:
         owner = owner_of(conn)

@@ -51,11 +51,7 @@ class MergedShard(FrozenModel):
 
 
 def keep_shard(conn: sqlite3.Connection, shard: ShardFacts) -> None:
-    """Keep what a shard says of the whole, within a transaction.
-
-    Raises:
-        PrerequisiteError: It is larger than a run keeps.
-    """
+    """Keep what a shard says of the whole, within a transaction."""
     try:
         insert_row(conn, "meta", SHARD, shard.model_dump_json())
     except TooLargeError as err:

@@ -51,16 +51,8 @@ def is_sealed(conn: sqlite3.Connection) -> bool:
 def check_fits(conn: sqlite3.Connection, stamp: str, *, owned: bool) -> bool:
     """See that a run is as it was left; one that was not sealed is looked through row by row, unless a living process owns it.
 
-    Args:
-        conn: Any connection.
-        stamp: Of the `run.json` that lies there.
-        owned: Whether a living process holds the run.
-
     Returns:
         Whether it is sealed.
-
-    Raises:
-        PrerequisiteError: It is damaged, or part of it is another run's.
     """
     _check_database(conn)
     sealed = _read(conn)
@@ -103,16 +95,7 @@ def _renew_over(conn: sqlite3.Connection, was: Mapping[str, Entry], now: Mapping
 
 @contextmanager
 def keep_sealed(conn: sqlite3.Connection, keys: Sequence[tuple[str, int, str]], stamp: Callable[[], str]) -> Iterator[None]:
-    """Keep the seal up to date while some questions' rows change, within a transaction. If nobody runs the run, it stays sealed.
-
-    Args:
-        conn: A connection for writing.
-        keys: Of the questions, each once.
-        stamp: Of the `run.json` that lies there.
-
-    Raises:
-        PrerequisiteError: Whoever ran the run was killed, and it is damaged.
-    """
+    """Keep the seal up to date while some questions' rows change, within a transaction. If nobody runs the run, it stays sealed."""
     sealed, owned = _state(conn, stamp)
     before = [_entry(conn, key) for key in keys]
     yield
@@ -125,16 +108,7 @@ def keep_sealed(conn: sqlite3.Connection, keys: Sequence[tuple[str, int, str]], 
 
 @contextmanager
 def keep_tables_sealed(conn: sqlite3.Connection, tables: Sequence[str], stamp: Callable[[], str]) -> Iterator[None]:
-    """Keep the seal up to date while any rows of some tables change, which are read for it. If nobody runs the run, it stays sealed.
-
-    Args:
-        conn: A connection for writing.
-        tables: Of `KEYS`.
-        stamp: Of the `run.json` that lies there.
-
-    Raises:
-        PrerequisiteError: Whoever ran the run was killed, and it is damaged.
-    """
+    """Keep the seal up to date while any rows of some tables change, which are read for it. If nobody runs the run, it stays sealed."""
     sealed, owned = _state(conn, stamp)
     yield
     if sealed and (kept := _read(conn)) is not None:
@@ -252,13 +226,6 @@ def insert_row(
 ) -> bool:
     """Add a row with its digest, within a transaction; return False if one of these keys stands, and stays.
 
-    Args:
-        conn: A connection for writing.
-        table: One of `KEYS`.
-        *values: In the order of its keys.
-        document: The JSON document of a row that has one.
-        either: What to do where a row of these keys stands; by default, that is an error.
-
     Raises:
         TooLargeError: The document, or the value of a small fact, is larger than a run keeps.
     """
@@ -270,28 +237,14 @@ def insert_row(
 
 
 def rows(conn: sqlite3.Connection, table: str, which: str = "", values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a table, each with its keys and then its body, if the table has one.
-
-    Args:
-        conn: Any connection.
-        table: One of `KEYS`.
-        which: What follows the table in the query.
-        values: For its question marks.
-
-    Raises:
-        PrerequisiteError: A row does not fit its digest.
-    """
+    """Yield the rows of a table, each with its keys and then its body, if the table has one."""
     size = len(KEYS[table])
     for row in _checked_rows(conn, table, (), which, values):
         yield (*row[:size], *row[size + 1 :])
 
 
 def copy_rows(source: sqlite3.Connection, target: sqlite3.Connection, table: str) -> None:
-    """Copy the rows of a table of another run as they are, within a transaction of `target`; questions are numbered on.
-
-    Raises:
-        PrerequisiteError: A row does not fit its digest.
-    """
+    """Copy the rows of a table of another run as they are, within a transaction of `target`; questions are numbered on."""
     beside = tuple(name for name in _BESIDE.get(table, ()) if name != "number")
     target.executemany(_insertion(table, _columns_stored(table, beside)), _checked_rows(source, table, beside, f"ORDER BY {ORDER[table]}"))
 
@@ -315,11 +268,7 @@ def _checked_rows(conn: sqlite3.Connection, table: str, beside: tuple[str, ...],
 
 
 def row(conn: sqlite3.Connection, table: str, which: str, values: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the one row there must be; arguments as of `rows`.
-
-    Raises:
-        PrerequisiteError: It is not there, or does not fit its digest.
-    """
+    """Return the one row there must be."""
     for found in rows(conn, table, which, values):
         return found
     raise PrerequisiteError(f"{DATABASE}: a row of {table} is missing ({', '.join(map(str, values))}); restore the file from a copy.")
@@ -330,9 +279,6 @@ def _check_database(conn: sqlite3.Connection) -> None:
 
     SQLite checks neither types nor what a column may hold where it only reads. Pages that lead in a circle would keep a query busy for ever,
     and a damaged index would leave rows out in silence.
-
-    Raises:
-        PrerequisiteError: It is damaged.
     """
     ((found,),) = conn.execute("PRAGMA integrity_check(1)").fetchall()
     if found != "ok":
@@ -361,11 +307,7 @@ def _kinds(table: str) -> dict[str, str]:
 
 
 def _check_rows(conn: sqlite3.Connection, tables: Sequence[str] = tuple(KEYS)) -> None:
-    """Read every row of some tables, bodies included.
-
-    Raises:
-        PrerequisiteError: One does not fit its digest.
-    """
+    """Read every row of some tables, bodies included."""
     for table in tables:
         for _ in rows(conn, table):
             pass

@@ -79,13 +79,7 @@ class RunProgress:
 
 
 class RunStore:
-    """Writes a run; made by `create` or `open`, which take the run's lease.
-
-    Args:
-        directory: The run's directory.
-        writer: The thread that commits.
-        reader: A connection for reading on the event loop's thread.
-    """
+    """Writes a run; made by `create` or `open`, which take the run's lease."""
 
     def __init__(self, directory: Path, writer: Writer, reader: sqlite3.Connection) -> None:
         self.directory = directory
@@ -128,11 +122,7 @@ class RunStore:
 
     @classmethod
     def open(cls, directory: Path) -> RunStore:
-        """Take a run for this process; call it on the running loop, and `aclose` it.
-
-        Raises:
-            PrerequisiteError: Another process runs it, or the directory cannot be written.
-        """
+        """Take a run for this process; call it on the running loop, and `aclose` it."""
         stamp = stamp_in(directory)
         conn = connect_writer(directory)
 
@@ -179,15 +169,7 @@ class RunStore:
         self._writer.enqueue(lambda conn: start_attempt(conn, episode_id, attempt))
 
     async def finish(self, episode: Episode, position: int) -> Episode:
-        """Commit a finished episode.
-
-        Args:
-            episode: The episode; no longer waiting from now on.
-            position: Place of its scenario in the run's order; of a shard, in the whole's.
-
-        Returns:
-            The episode as it is kept; see `write_episode`.
-        """
+        """Commit a finished episode, and return it as it is kept; see `write_episode`."""
         kept = episode
 
         def change(conn: sqlite3.Connection) -> None:
@@ -270,12 +252,7 @@ class RunStore:
         return {episode_id for (episode_id,) in self.reader.execute(query, (judge, judge_config_digest))}
 
     async def add_verdict(self, verdict: Verdict, *, failed: bool = False) -> None:
-        """Commit a verdict in place of an earlier one of the same judge and judge config.
-
-        Args:
-            verdict: What the judge says.
-            failed: Whether the judge could not do its work, so that it is asked again next time.
-        """
+        """Commit a verdict in place of an earlier one of the same judge and judge config; a judge that `failed` is asked again next time."""
         await self._writer.commit(lambda conn: write_verdict(conn, verdict, failed=failed))
 
     async def set_meta(self, values: Mapping[str, Any]) -> None:
@@ -316,7 +293,6 @@ def create_run(
 
     Raises:
         RunExistsError: The name is taken.
-        PrerequisiteError: It is no name, or the directory cannot be written.
     """
 
     def begin(conn: sqlite3.Connection, name: str, stamp: str) -> None:

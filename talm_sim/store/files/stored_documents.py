@@ -91,13 +91,7 @@ def scenarios(conn: sqlite3.Connection) -> Iterator[Scenario]:
 
 
 def episodes(conn: sqlite3.Connection, group: str | None = None, *, without: Set[str] = frozenset()) -> Iterator[Episode]:
-    """Yield finished episodes, of one group or all, in the order of the plan: epoch by epoch, scenario by scenario.
-
-    Args:
-        conn: The run's database.
-        group: The only group; None for all.
-        without: Ids of those that are left out, unread.
-    """
+    """Yield finished episodes, of one group or all, in the order of the plan: epoch by epoch, scenario by scenario."""
     which = "WHERE grp = ifnull(?, grp) ORDER BY epoch, position"
     if without:
         left = [name for (name,) in conn.execute(f"SELECT id FROM episodes {which}", (group,)) if name not in without]
@@ -122,13 +116,7 @@ def crashed(conn: sqlite3.Connection) -> list[Episode]:
 
 
 def why_not_there(conn: sqlite3.Connection, episode_id: str, run: str) -> str:
-    """Return why an episode cannot be read, and what to do about it.
-
-    Args:
-        conn: The run's database.
-        episode_id: The episode.
-        run: The run, as a command line names it.
-    """
+    """Return why an episode cannot be read, and what to do about it."""
     if conn.execute("SELECT 1 FROM waiting WHERE episode_id = ?", (episode_id,)).fetchone():
         return f"episode '{episode_id}' is waiting for a person; see: {line_to_copy('talm-sim', 'answer', run)}"
     if conn.execute("SELECT 1 FROM attempts WHERE episode_id = ?", (episode_id,)).fetchone():
@@ -155,14 +143,7 @@ def verdict(conn: sqlite3.Connection, episode_id: str, judge: str, judge_config_
 
 
 def verdicts_under(conn: sqlite3.Connection, judge_config_digest: str, *judges: str, episode: str | None = None) -> Iterator[Verdict]:
-    """Yield verdicts of one config digest by any of some judges, each a name or a pattern with `*`, in the order of the episodes' ids.
-
-    Args:
-        conn: The run's database.
-        judge_config_digest: The digest.
-        *judges: The judges.
-        episode: Id of the only episode; None for all.
-    """
+    """Yield verdicts of one config digest by any of some judges, each a name or a pattern with `*`, in the order of the episodes' ids."""
     any_of = " OR ".join(["judge GLOB ?"] * len(judges))
     which, values = ("", ()) if episode is None else ("episode_id = ? AND ", (episode,))  # which the index finds
     which = f"WHERE {which}judge_config_digest = ? AND ({any_of}) ORDER BY episode_id, judge"

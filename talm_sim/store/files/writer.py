@@ -38,9 +38,6 @@ class Writer:
 
     Args:
         connection: A connection for writing; the writer closes it.
-        lease: The lease of this process.
-        loop: The loop that awaits `commit`.
-        stamp: Of the run's `run.json`; the seal holds it when the run is given back.
     """
 
     def __init__(self, connection: sqlite3.Connection, lease: Lease, loop: asyncio.AbstractEventLoop, stamp: str) -> None:

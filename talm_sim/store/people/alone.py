@@ -23,17 +23,7 @@ MODEL = "people/alone"
 
 
 def find_alone(file: Path | None, run_dir: Path = Path("runs"), *, task: str = "", command: str = "") -> StoredRun:
-    """Return the run of a file's scenarios; it is made when people begin, and found again by what the file contains.
-
-    Args:
-        file: The scenarios; a task's own form such as `study:FILE` needs `task`. None for those that come with the task.
-        run_dir: Directory of the runs.
-        task: Name of the task; by default, what the file's first line says.
-        command: The command that made the run; it is stored with it.
-
-    Raises:
-        PrerequisiteError: The file cannot be read, or its task asks people nothing about scenarios alone.
-    """
+    """Return the run of a file's scenarios; it is made when people begin, and found again by what the file contains."""
     if file is not None and not task and not file.is_file():
         raise PrerequisiteError(
             f"--scenarios {file}: there is no such file; give a JSONL file of scenarios, or name the --task that reads this."

@@ -30,11 +30,7 @@ from talm_sim.types import Episode, Scenario, Verdict
 
 
 class GivenElsewhereError(PrerequisiteError):
-    """A person has judged an episode elsewhere meanwhile, under the same name; that verdict stays.
-
-    Attributes:
-        verdict: What they said there.
-    """
+    """A person has judged an episode elsewhere meanwhile, under the same name; that verdict stays."""
 
     def __init__(self, place: Path, verdict: Verdict) -> None:
         who = person_of(verdict.judge)
@@ -46,8 +42,6 @@ class Ballot:
     """One person's judging of a run; the caller closes it.
 
     Args:
-        stored: The run.
-        question: What is asked.
         name: Who judges; empty for whoever settles what people differ on.
         items: Ids of the episodes, in the order in which they are shown.
         people: What people said so far; None if nobody said anything.
@@ -121,7 +115,6 @@ class Ballot:
 
         Raises:
             GivenElsewhereError: The person has judged the item elsewhere meanwhile: that verdict stays.
-            PrerequisiteError: The file cannot be written.
         """
         self.give_all({item: (label, note)})
 
@@ -150,11 +143,7 @@ class Ballot:
             self._given[verdict.episode_id] = verdict
 
     def undo(self) -> str | None:
-        """Take the last verdict back, whenever it was given; return its item, or None if there is none.
-
-        Raises:
-            PrerequisiteError: The file cannot be written.
-        """
+        """Take the last verdict back, whenever it was given; return its item, or None if there is none."""
         self.catch_up()
         last = next((item for item in reversed(self._given) if item in self.items), None)
         if last is None:
@@ -196,20 +185,7 @@ def open_ballot(
     reviews: int | None = None,
     settle: bool = False,
 ) -> Ballot:
-    """Open what a person judges of a run; the sample is drawn when the first person judges, and is the same for all.
-
-    Args:
-        stored: The run.
-        question: What is asked.
-        name: Who judges.
-        size: How many episodes; None for those that were drawn, or all.
-        seed: Seed of the draw; None for that of the sample there is, or 0.
-        reviews: How many people judge an episode; None for all.
-        settle: Whether to decide, instead, what people differ on.
-
-    Raises:
-        PrerequisiteError: The name cannot be used, nothing can be judged, the sample there is is another one, or nobody differs.
-    """
+    """Open what a person judges of a run; the sample is drawn when the first person judges, and is the same for all."""
     if settle:
         people = find_people(stored, question)
         disputed = [] if people is None else people.disputed()
@@ -224,11 +200,7 @@ def open_ballot(
 
 
 def choose_question(stored: StoredRun, name: str = "") -> PersonQuestion:
-    """Return what people are asked of a run: the question called `name`; by default, the task's first one that can be asked.
-
-    Raises:
-        PrerequisiteError: The task asks nothing, or has no such question.
-    """
+    """Return what people are asked of a run: the question called `name`; by default, the task's first one that can be asked."""
     job = stored.job
     questions = {one.name: one for one in job.task.person_questions(job)}
     if stored.manifest.notes.get("imported") == ALONE:
@@ -248,7 +220,7 @@ def find_people(stored: StoredRun, question: PersonQuestion) -> PeopleVerdicts |
 
 
 def sample_of(stored: StoredRun, question: PersonQuestion, size: int | None = None, seed: int | None = None) -> Sample:
-    """Return the episodes that people judge; they are drawn, or more of them are, if need be. Arguments are those of `open_ballot`."""
+    """Return the episodes that people judge; they are drawn, or more of them are, if need be."""
     with closing(connect_reader(stored.path)) as conn:
         kept = kept_samples(conn).get(question.key)
         begun = _is_begun(conn, question)

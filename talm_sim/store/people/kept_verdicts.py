@@ -23,11 +23,7 @@ _NAME = re.compile(r"[\w.-]{1,40}")
 
 
 def check_person(name: str) -> str:
-    """Return a person's name, which becomes part of a judge's.
-
-    Raises:
-        PrerequisiteError: It cannot be.
-    """
+    """Return a person's name, which becomes part of a judge's."""
     if not _NAME.fullmatch(name):
         raise PrerequisiteError(f"--name '{name}': give a name of at most 40 letters, digits, '.', '_' and '-'.")
     return name
@@ -38,8 +34,6 @@ class PeopleVerdicts:
     """People's verdicts on a run's episodes, on one question.
 
     Attributes:
-        question: The question.
-        sample: The episodes that they judge.
         said: Id of each episode to the verdicts on it, by person.
         settled: Id of each episode on which they differed to the verdict that settles it.
         prefix: Name of the measure of what people say together.
@@ -151,12 +145,6 @@ def weighted_share(judged: Sequence[tuple[str, float, bool]], name: str, head: s
     """Return the share of yeses, each with the weight of its episode, with its 95 % interval by bases.
 
     With equal weights it is a rate, else a score: its value is not a share of the episodes that were judged, but an estimate for all.
-
-    Args:
-        judged: The base of each episode, its weight, and whether it has a yes.
-        name: The measure's name.
-        head: Its head.
-        **more: Further fields of the measure.
     """
     known: dict[str, Any] = {"name": name, "head": head, "better": "higher", **more}
     n = len(judged)

@@ -49,12 +49,6 @@ def draw(pool: Mapping[str, str], seed: int, size: int | None, kept: Collection[
     """Draw episodes, as many from each stratum as from any other as long as it has some.
 
     A larger sample of the same pool, seed and `kept` holds every smaller one.
-
-    Args:
-        pool: Id of each episode to its stratum.
-        seed: Seed of the draw.
-        size: How many; None for all.
-        kept: Ids of episodes that are in the sample already.
     """
     strata: dict[str, list[str]] = {}
     for episode in sorted(pool, key=lambda one: digest([seed, one], 32)):

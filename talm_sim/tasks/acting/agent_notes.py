@@ -29,11 +29,7 @@ def own_agent(job: AnyJob) -> OwnAgent | None:
 
 
 def settle_own_agent(job: JobT) -> JobT:
-    """Return the job, without a model where the agent takes none.
-
-    Raises:
-        PrerequisiteError: A model was named that the agent does not take, or a fault of its model.
-    """
+    """Return the job, without a model where the agent takes none."""
     own = own_agent(job)
     if own is None or own.takes_model:
         return job
@@ -47,11 +43,7 @@ def settle_own_agent(job: JobT) -> JobT:
 
 
 def refuse_model_faults(texts: Sequence[str], own: OwnAgent) -> None:
-    """Check that no fault of the model is to be injected where the agent asks models of its own.
-
-    Raises:
-        PrerequisiteError: One is; the message begins with `--perturb`.
-    """
+    """Check that no fault of the model is to be injected where the agent asks models of its own."""
     from talm_sim.tools_env.perturbations import PERTURBATIONS, parse_perturbation
 
     for spec in map(parse_perturbation, texts):
@@ -65,13 +57,7 @@ BUILDS = "hand over a function (tools) -> graph that builds it"
 
 
 def visible_hidden_tools(scenario: Scenario, own: OwnAgent, offered: Collection[str]) -> list[str]:
-    """Return the tools that a scenario takes away and that the agent's model still sees, because they are built into it.
-
-    Args:
-        scenario: Without tools, it takes all away.
-        own: The agent.
-        offered: Names of the tools that are left.
-    """
+    """Return the tools that a scenario takes away and that the agent's model still sees, because they are built into it."""
     gone = {one.name for one in scenario.missing if one.kind is MissingKind.TOOL}
     return sorted(({*scenario.tools} | gone if scenario.tools else own.built_in) & own.built_in - {*offered})
 
@@ -92,13 +78,6 @@ STARTS_AGAIN = "episodes still waiting at the end restart on resume, with new to
 class AgentNotes:
     """The notes on a run's agent and tools.
 
-    Args:
-        own: The user's own agent; None for ours.
-        job: The final job.
-        tools: The tools of the run.
-        left_out: How many scenarios are not run, since the agent would not miss what they take away.
-        waits: Whether a question may stay open.
-
     Attributes:
         notes: What a reader of the stored run should know, by name.
         notices: What the user should know before the run.
@@ -115,14 +94,7 @@ class AgentNotes:
 
 
 def _notices(own: OwnAgent | None, job: Job[Any], *, waits: bool, state: bool) -> tuple[str, ...]:
-    """Return what a user with an agent or tools of their own should know.
-
-    Args:
-        own: The agent.
-        job: Final.
-        waits: Whether a question may stay open.
-        state: Whether episodes have tools of their own.
-    """
+    """Return what a user with an agent or tools of their own should know."""
     traffic = {Traffic.REPLAY: "only its tools are replayed", Traffic.RECORD: "only its tools are recorded"}
     recorded = traffic.get(job.config.tools or Traffic.LIVE, "nothing is recorded")
     said = [f"agent {own.name}: if it calls a model itself, the call is live; {recorded}"] if own and not own.takes_model else []
@@ -170,13 +142,7 @@ def _warn_of_unexecuted(scenarios: Sequence[Scenario], tools: Tools) -> Iterator
 
 
 def _run_notes(own: OwnAgent | None, job: Job[Any], left_out: int) -> dict[str, str]:
-    """Return what a reader of the run should know of an agent whose tools are built into it.
-
-    Args:
-        own: The agent.
-        job: Final.
-        left_out: Scenarios that are not run, as it would not miss what they take away.
-    """
+    """Return what a reader of the run should know of an agent whose tools are built into it."""
     said = {}
     if own is not None and own.takes_model:
         settings = job.settings()

@@ -71,12 +71,6 @@ def agent_calls(episode: Episode, scenario: Scenario, options: TaskOptions, seed
     """Return the calls of an episode whose agent acts; None if it does not, or was only asked awareness questions.
 
     A gold call of a tool that was hidden from the agent is not wanted.
-
-    Args:
-        episode: The episode.
-        scenario: Its scenario.
-        options: The options of its task, which say whether its agent acts.
-        seed: The run's seed.
     """
     from talm_sim.judges.reference import is_gold_call  # not at the top: a help page needs no judges
 

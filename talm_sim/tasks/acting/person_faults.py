@@ -31,14 +31,7 @@ _KINDS = {"contradiction": "person_contradiction", "false_claim": "person_false_
 
 
 def read_person(episode: Episode, scenario: Scenario, specs: Mapping[str, ToolSpec], perturb: Sequence[str]) -> list[ReadAnswer]:
-    """Read the answers of an episode's person.
-
-    Args:
-        episode: What happened.
-        scenario: What was asked.
-        specs: The tools of the run, by name.
-        perturb: The faults that the run injects: a person may do the work of a tool that is hidden, or has failed before the question.
-    """
+    """Read the answers of an episode's person."""
     from talm_sim.agent.person.knowledge import knowledge_of  # not at the top: a run without people needs no facts
     from talm_sim.agent.person.read_person import read_answers
 

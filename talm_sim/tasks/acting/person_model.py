@@ -30,11 +30,7 @@ OptionsT = TypeVar("OptionsT", bound=PersonOptions)
 
 
 def prompts_of(job: Job[Any]) -> Prompts:
-    """Return the wording of a job: of its agent, and of the model that plays the person.
-
-    Raises:
-        PrerequisiteError: The file that `prompts` names cannot be read.
-    """
+    """Return the wording of a job: of its agent, and of the model that plays the person."""
     from talm_sim.agent.prompts import load_prompts
     from talm_sim.tasks.registry import list_tasks
 
@@ -53,17 +49,7 @@ def person_model(config: RunConfig) -> str:
 
 
 async def open_responder(job: Job[Any], shared: Shared, environment: Environment, prompts: Prompts) -> Callable[[Scenario, int], Responder]:
-    """Open what answers at once, and return what makes the responder of a scenario and epoch.
-
-    Args:
-        job: The settled job, whose `human` answers at once.
-        shared: Opens the model that plays the person, if one does, and closes it with the session.
-        environment: The tools.
-        prompts: The wording.
-
-    Raises:
-        PrerequisiteError: The model that plays the person can be neither replayed nor asked live.
-    """
+    """Open what answers at once, and return what makes the responder of a scenario and epoch."""
     from talm_sim.agent.responders import ResponderContext, responder_kind
 
     make = responder_kind(job.options.human).open
@@ -110,15 +96,6 @@ def settle_person(job: Job[OptionsT], models: Traffic | None, tools: Traffic | N
     """Decide how the model that plays the person is reached beside an agent whose model has no traffic; `models` is the person's alone then.
 
     It is reached as the user says of models, else recorded or replayed as the tools; otherwise it is replayed where a recording is found.
-
-    Args:
-        job: The job, else settled.
-        models: What the user says of models.
-        tools: What the user says of tools.
-        library: The recordings.
-
-    Raises:
-        PrerequisiteError: The user asks for a replay, and the person's model was never recorded.
     """
     person = person_model(job.config)
     if not person or job.config.models is not None:
@@ -128,11 +105,7 @@ def settle_person(job: Job[OptionsT], models: Traffic | None, tools: Traffic | N
 
 
 def person_traffic(job: Job[Any], model: str, library: CassetteLibrary) -> Traffic | None:
-    """Return how the person's model is reached, of a job that is settled: as `models` says; None for one in process.
-
-    Raises:
-        PrerequisiteError: The run is replayed, and the person's model was never recorded.
-    """
+    """Return how the person's model is reached, of a job that is settled: as `models` says; None for one in process."""
     if in_process(model):
         return None
     models = job.config.models

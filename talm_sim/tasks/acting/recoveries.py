@@ -42,10 +42,7 @@ class FaultWay:
     """The way out of one fault in one scenario.
 
     Attributes:
-        scenario: Its id.
         fault: The perturbation, as it was written.
-        tool: The tool of a gold call that it strikes.
-        way: The way out.
         why: Why the fault could not be tried; empty if it was.
     """
 
@@ -166,15 +163,6 @@ async def prove_ways(
     on_proven: Callable[[FaultWay], None] = lambda found: None,
 ) -> list[FaultWay]:
     """Try every fault on every tool of each scenario's gold calls, by making the calls.
-
-    Args:
-        tools: The live tools.
-        scenarios: Those without facts or gold calls are left out.
-        faults: Perturbations as they are written; one that names a tool strikes that alone.
-        writing: Whether to try also scenarios with tools that are not known only to read.
-        seed: Seed of the faults' chances.
-        on_begin: Receives the number of pairs.
-        on_proven: Receives each result.
 
     Returns:
         One result for each scenario, fault and tool, in order.
@@ -301,8 +289,6 @@ class _KnownAnswers:
     """The tools of a scenario: a gold call is answered as it was, or with its facts; any other call with other values of the same form.
 
     Args:
-        scenario: Its gold calls, facts and alternatives.
-        specs: The tools, by name.
         answers: What tools really answered, by `call_key`.
         responses: JSON Schemas of the tools' answers, where they are known.
     """
@@ -345,7 +331,7 @@ def _document(facts: Sequence[Fact]) -> Any:
     """Return the smallest JSON value that has each fact at its place."""
     document: Any = {}
     for fact in facts:
-        document = _put(document, [_unescape(part) for part in fact.pointer.split("/")[1:]], fact.value)
+        document = _put(document, [part.replace("~1", "/").replace("~0", "~") for part in fact.pointer.split("/")[1:]], fact.value)
     return document
 
 
@@ -362,7 +348,3 @@ def _put(into: Any, path: Sequence[str], value: Any) -> Any:
     fields = dict(into) if isinstance(into, dict) else {}
     fields[first] = _put(fields.get(first, {}), rest, value)
     return fields
-
-
-def _unescape(part: str) -> str:
-    return part.replace("~1", "/").replace("~0", "~")

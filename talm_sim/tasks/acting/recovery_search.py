@@ -56,14 +56,7 @@ _WAYS = (Way.RESULT, Way.AGAIN, Way.ALTERNATIVE, Way.READ, Way.ASK)
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One call that may give lost facts.
-
-    Attributes:
-        key: Distinguishes it from the other attempts of its scenario.
-        way: What it is.
-        name: The tool, by the name that is offered.
-        arguments: Its arguments.
-    """
+    """One call that may give lost facts."""
 
     key: str
     way: Way
@@ -75,8 +68,6 @@ class Search:
     """The search for the facts of a scenario.
 
     Args:
-        scenario: Its gold calls, facts and alternatives.
-        offered: The tools in sight.
         waves: Indexes of the gold calls in the order in which they are made; those of one step are made together.
         facts: The facts to find; by default all.
     """
@@ -101,11 +92,7 @@ class Search:
         return gone[0].name if gone else ""
 
     def next(self, results: Mapping[str, str]) -> list[Attempt]:
-        """Return the calls to make now; nothing if no call is left that may give a lost fact.
-
-        Args:
-            results: What each attempt so far returned, as the model reads it, by its key.
-        """
+        """Return the calls to make now; nothing if no call is left that may give a lost fact."""
         for wave in self._waves:
             written = [call for index in wave if (call := self._write(index)) is not None]
             if made := [call for call in written if call.key not in results]:

@@ -14,12 +14,7 @@ if TYPE_CHECKING:
 
 
 def kept_of_replaceable(environment: Environment, perturb: Sequence[str]) -> dict[str, ReplaceableTool]:
-    """Return what is kept of the tools that a person can replace, by name.
-
-    Args:
-        environment: Has the tools, and knows what they answer.
-        perturb: The run's perturbations, as written: those that hide tools say so.
-    """
+    """Return what is kept of the tools that a person can replace, by name."""
     tools = [*environment.specs.values()]
     hidden = hidden_tools(tools, perturb)
     return {

@@ -25,12 +25,7 @@ _UNLIKELY = -100.0
 
 
 class YesNoPolicy(ControlPolicy):
-    """One control at one scenario.
-
-    Args:
-        name: The control.
-        target: What is right.
-    """
+    """One control at one scenario."""
 
     chat_template = ""
 
@@ -66,9 +61,5 @@ class YesNoPolicy(ControlPolicy):
         return [Continuation(0.0 if one.strip().lower() == self._says else _UNLIKELY, 1) for one in options]
 
     def render_chat(self, messages: Sequence[dict[str, str]], tools: Sequence[JsonObject]) -> str:
-        """Refuse: a control has no tokenizer.
-
-        Raises:
-            PrerequisiteError: Always.
-        """
+        """Refuse: a control has no tokenizer."""
         raise PrerequisiteError(f"{self.name} has no chat template.")

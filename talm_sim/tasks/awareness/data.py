@@ -17,11 +17,7 @@ _GOLD = {COMPLETE: "yes", **dict.fromkeys(MANIPULATED, "no")}
 
 
 def read_instance(line: Any, where: str, task: str) -> Scenario:
-    """Read a line as an instance: a conversation that waits for the AI, the tools there are, and whether they serve.
-
-    Raises:
-        PrerequisiteError: It is not an instance; the message names `where` and the field.
-    """
+    """Read a line as an instance: a conversation that waits for the AI, the tools there are, and whether they serve."""
     scenario = read_line(line, where, task)
     if not isinstance(scenario.target, YesNo):
         raise PrerequisiteError(
@@ -46,11 +42,6 @@ def choose(pool: Sequence[Scenario], groups: Sequence[str], limit: str | None) -
 
     If nothing in these groups is manipulated, the originals themselves are chosen, within the limit. Beside manipulated instances, an
     original without one is left out, as it would upset the balance.
-
-    Args:
-        pool: All instances of the data.
-        groups: The groups.
-        limit: `N` or `A-B`, for each manipulated group.
     """
     start, stop = parse_limit(limit)
     manipulated = [one for name in groups if name != COMPLETE for one in [one for one in pool if one.group == name][start:stop]]

@@ -31,16 +31,7 @@ _DRAWN = 100
 
 
 def conditions(pool: Sequence[Scenario], seed: int, limit: str | None) -> list[Scenario]:
-    """Make the conditions of removed instances drawn by seed.
-
-    Args:
-        pool: What the data holds.
-        seed: Seed of the draw.
-        limit: `N` or `A-B` of those drawn.
-
-    Raises:
-        PrerequisiteError: No removed instance has an original with a gold call that has arguments.
-    """
+    """Make the conditions of removed instances drawn by seed."""
     originals = {one.id: one for one in pool if one.group == COMPLETE}
     results = _results(pool)
     usable = []

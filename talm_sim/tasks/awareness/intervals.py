@@ -92,11 +92,7 @@ def area_interval(chances: Sequence[Chance], seed: int) -> Interval | None:
 
 
 def area_over(chances: Iterable[tuple[float, bool, int]]) -> Callable[[Sequence[int]], float | None]:
-    """Return what gives the area under the ROC curve from how often each place is drawn.
-
-    Args:
-        chances: The probability of a Yes, whether Yes is right, and the place that it is drawn with.
-    """
+    """Return what gives the area under the ROC curve from how often each place is drawn."""
     ordered = sorted(chances)
     downs = [(value, place) for value, complete, place in ordered if not complete]
     ups = [(value, place) for value, complete, place in ordered if complete]

@@ -54,16 +54,7 @@ def _count_manipulated(
     writer: str,
     manipulated: int = 0,
 ) -> dict[str, Any]:
-    """Count the outcomes of `sources`.
-
-    Args:
-        sources: The complete scenarios asked for.
-        dropped: Parts of the source that could not be used.
-        outcomes: What was finished, by scenario id, or failed.
-        begun: Settings, command and version of the rules.
-        writer: Who removed words.
-        manipulated: How many scenarios of the source are manipulated already, and so not manipulated again.
-    """
+    """Count the outcomes of `sources`."""
     done, counts = count_sources(sources, outcomes)
     rows = [row for outcome in done for row in outcome.rows]
     rejected = [one for outcome in done for one in outcome.rejected]
@@ -264,11 +255,7 @@ def _load_source(file: Path | None) -> LoadedSource:
 
 
 def load_lines(path: Path) -> LoadedSource:
-    """Read a JSONL file of scenarios of task `awareness`, originals and manipulated ones.
-
-    Raises:
-        PrerequisiteError: The file cannot be read or is not UTF-8.
-    """
+    """Read a JSONL file of scenarios of task `awareness`, originals and manipulated ones."""
     try:
         text = read_text(path, LARGEST_DATA)
     except OSError as err:
@@ -302,10 +289,6 @@ def _read(line: str, where: str) -> Scenario | SourceProblem:
 
 def from_talm(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec]) -> LoadedSource:
     """Turn scenarios in which nothing is missing into scenarios of task `awareness`.
-
-    Args:
-        scenarios: Any scenarios. Those of group `perfect` are taken, and those in which a person left something out of a perfect one.
-        specs: The tools they name.
 
     Returns:
         One scenario for each perfect one, with the tools offered and all its gold calls, under the id `<id>.complete`; and for each of which

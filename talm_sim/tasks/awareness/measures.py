@@ -33,10 +33,6 @@ from talm_sim.types import UNPARSED, Episode, Matrix, Measure, ModelTurn, Row, S
 def makes_call(turn: ModelTurn, tools: Collection[str] = ()) -> bool:
     """Tell whether a turn makes a call by the rule of this module.
 
-    Args:
-        turn: The model's free answer.
-        tools: Names of the tools that were shown.
-
     >>> makes_call(ModelTurn(text="[GetToday()]")), makes_call(ModelTurn(text="I could call GetToday() for you."))
     (True, False)
     """

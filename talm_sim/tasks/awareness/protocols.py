@@ -37,12 +37,6 @@ def load_wording(file: Path | None = None) -> Wording:
 
     The texts are in tables within `[awareness]`. Texts directly in it belong to task talm, whose awareness questions were there before
     this task existed.
-
-    Args:
-        file: TOML file with tables such as `[awareness.zero-shot]`.
-
-    Raises:
-        PrerequisiteError: The file is missing, is not TOML, or has an unknown table or key there.
     """
     return _load_file(file, None if file is None or not file.is_file() else file.stat().st_mtime_ns)
 
@@ -189,15 +183,6 @@ def add_examples(scenarios: Sequence[Scenario], pool: Sequence[Scenario], way: A
     They are kept with the scenario, so that a run that goes on, or is read again, has them whatever becomes of the file. They are drawn anew
     for each original; it and what was made of it have the same ones. None is of the same original, nor are two of them. Where the data has
     several manipulations, each original is asked once per manipulation made of it, behind examples of that one.
-
-    Args:
-        scenarios: The scenarios.
-        pool: Where examples are drawn from: all of the data, so that a limit changes none.
-        way: How an example is asked.
-        seed: Seed of the draw.
-
-    Raises:
-        PrerequisiteError: The pool has too few.
     """
     known: dict[tuple[str, str], list[Scenario]] = {}
     for one in sorted(pool, key=lambda one: one.id):

@@ -32,14 +32,7 @@ _MEANS = {
 def reasoning_values(
     kind: str, episode: Episode, right: Collection[Decision], done: Collection[Decision] | None
 ) -> tuple[dict[str, bool | int | float | None], dict[str, str]]:
-    """Return the values and labels that a row has of the thought before its answer.
-
-    Args:
-        kind: The run's kind of reasoning; `none` has neither.
-        episode: The finished episode.
-        right: The decisions that are right.
-        done: The decisions that the answer carries out; None if nobody judged it.
-    """
+    """Return the values and labels that a row has of the thought before its answer."""
     if kind == NONE or not episode.model_turns:
         return {}, {}
     turn = episode.model_turns[-1]
@@ -89,14 +82,7 @@ def reasoning_figure(measure: str) -> Figure | None:
 
 
 def decision_matrix(rows: Sequence[Row], label: str, actions: Sequence[str], heads: Sequence[str] = ()) -> Iterator[Matrix]:
-    """Return how often each decision led to each action; nothing if no row has a form.
-
-    Args:
-        rows: The rows.
-        label: The rows' label that names the action.
-        actions: The actions, in order.
-        heads: Short words for them, if they are long.
-    """
+    """Return how often each decision led to each action; nothing if no row has a form."""
     decisions = (*(one.value for one in Decision), _UNREAD)
     counts = Counter((row.labels["decision"], row.labels.get(label, "")) for row in rows if row.scored and "decision" in row.labels)
     cells = tuple(tuple(counts[decision, action] for action in actions) for decision in decisions)

@@ -31,15 +31,7 @@ _BLOCKERS = {Decision.DEFER: ("tool_unavailable",), Decision.CLARIFY: ("missing_
 
 
 def with_thought(kind: str, decision: Decision, answer: str, *, summary: str, tools: Sequence[str] = ()) -> str:
-    """Return what a control writes: its thought, of the kind that was asked for, and its answer.
-
-    Args:
-        kind: `none`, `free`, `form`, or `random`, of which it writes the rest that was not begun for it.
-        decision: What the answer does.
-        answer: The answer.
-        summary: The request.
-        tools: The tools that it calls.
-    """
+    """Return what a control writes: its thought, of the kind that was asked for, and its answer."""
     why = f"{_WHY[decision]}, as this control always plays"
     if kind == NONE:
         return answer
@@ -64,16 +56,7 @@ def with_thought(kind: str, decision: Decision, answer: str, *, summary: str, to
 
 
 def ask_for_thought(asking: Asking, job: Job[Any], model: Model) -> Asking:
-    """Return how a job's model is asked if it is to think first.
-
-    Args:
-        asking: How it is asked without thought.
-        job: The job.
-        model: The opened model.
-
-    Raises:
-        PrerequisiteError: The form is begun for the model, whose answer cannot be begun; or the user's wording cannot be read.
-    """
+    """Return how a job's model is asked if it is to think first."""
     kind, text = job.options.reasoning, thought_text(job)
     if kind == NONE:
         return asking
@@ -127,11 +110,7 @@ def instruct_all(scenarios: Sequence[Scenario], job: Job[Any]) -> list[Scenario]
 
 
 def thought_text(job: Job[Any]) -> str:
-    """Return the text that asks for thought, with the user's in its place; empty if the job asks for none.
-
-    Raises:
-        PrerequisiteError: The file given with `prompts` cannot be read, or the task's table in it has an unknown key.
-    """
+    """Return the text that asks for thought, with the user's in its place; empty if the job asks for none."""
     if job.options.reasoning == NONE:
         return ""
     name, file = FREE if job.options.reasoning == FREE else FORM, job.config.prompts
@@ -153,13 +132,7 @@ def reasoning_label(run: RunView) -> str:
 
 
 def read_thought(turn: ModelTurn, begun: str = "", *, formed: bool = True) -> ModelTurn:
-    """Return a turn whose thought is told from its answer; one that is thought alone, such as a thought that never ends, has no answer.
-
-    Args:
-        turn: A turn of the model.
-        begun: The beginning of the form that was written for the model.
-        formed: Whether it may begin with a form.
-    """
+    """Return a turn whose thought is told from its answer; one that is thought alone, such as a thought that never ends, has no answer."""
     said = split_reasoning(turn.raw_text)[0]
     form = read_form(begun + said) if formed else None
     if form is None or not form.fields:
@@ -181,12 +154,7 @@ def _begun_for(model: Model, begun: str) -> Any:
 
 
 class _Begun:
-    """A model whose every answer is begun; a `TextModel`.
-
-    Args:
-        model: The model.
-        begun: How its answer begins.
-    """
+    """A model whose every answer is begun; a `TextModel`."""
 
     def __init__(self, model: TextModel, begun: str) -> None:
         self.name, self.chat_template, self.render_chat = model.name, model.chat_template, model.render_chat

@@ -37,10 +37,6 @@ class CallPolicy(ControlPolicy):
     """One control at one scenario; it writes its calls as a model does that has no native ones.
 
     Args:
-        name: The control.
-        scenario: What it is asked.
-        target: What is right.
-        reasoning: The kind of thought that it writes first.
         pythonic: Whether calls were asked for as a list in Python's syntax; else they stand in `<tool_call>` tags, as do those of Java and
             JavaScript functions, whose values are texts of source code.
     """
@@ -112,12 +108,7 @@ def _first_tool(scenario: Scenario) -> str:
 
 
 def source_of(value: Any, schema: Mapping[str, Any], syntax: str) -> str:
-    """Write a value in the syntax of its function.
-
-    Args:
-        value: JSON's; a text is source code already.
-        schema: The parameter's, with its `type` and that of its `items`.
-        syntax: `java` or `javascript`.
+    """Write a value in the syntax of its function; a text is source code already.
 
     >>> source_of([1, 2], {"type": "Array", "items": {"type": "integer"}}, "java"), source_of({"a": ["b"]}, {}, "javascript")
     ('new integer[]{1, 2}', '{a: ["b"]}')

@@ -28,11 +28,7 @@ NOT_NATIVE = "talm-sim (translation, not written or read by native speakers)"
 
 
 def load(job: Job[RefusalOptions]) -> list[Scenario]:
-    """Load the scenarios of a job: language by language, and within each subset by subset or group by group.
-
-    Raises:
-        PrerequisiteError: They cannot be read, options contradict each other, or nothing is left to run.
-    """
+    """Load the scenarios of a job: language by language, and within each subset by subset or group by group."""
     config, options = job.config, job.options
     subsets, languages = _names(options.subset), _names(options.language)
     if options.bfcl is not None and config.scenarios is not None:
@@ -60,11 +56,7 @@ def load(job: Job[RefusalOptions]) -> list[Scenario]:
 
 
 def read_case(line: Any, where: str, task: str) -> Scenario:
-    """Read a line of a scenario file.
-
-    Raises:
-        PrerequisiteError: It is not a scenario of this task; the message names `where` and the field.
-    """
+    """Read a line of a scenario file."""
     scenario = read_line(line, where, task)
     if not isinstance(scenario.target, Calls):
         raise PrerequisiteError(

@@ -201,13 +201,7 @@ def _kind_of(reason: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Thought:
-    """A thought, or why it is not used.
-
-    Attributes:
-        text: The text that precedes the answer, with its marks; empty if it is rejected.
-        decision: What it decides; empty if that cannot be read.
-        fault: Why it is rejected; empty if it is not.
-    """
+    """A thought, or why it is not used."""
 
     text: str = ""
     decision: str = ""

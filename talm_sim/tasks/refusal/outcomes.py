@@ -40,13 +40,7 @@ OUTCOMES = tuple(dict.fromkeys([*(one for listed in _LISTS.values() for one in l
 
 
 def outcome_of(expected: str, found: str, episode: Episode) -> str:
-    """Return the name of the outcome of a row of one turn; empty if nobody judged it.
-
-    Args:
-        expected: What is right: `calls`, `none`, or `any` call.
-        found: What the answer was labelled as (`measures`).
-        episode: What was answered.
-    """
+    """Return the name of the outcome of a row of one turn; empty if nobody judged it."""
     turns = episode.model_turns
     called, unreadable = any(turn.tool_calls for turn in turns), any(turn.unparsable_calls for turn in turns)
     if not found:

@@ -1,12 +1,4 @@
-"""Put a scenario to a model: one template writes the raw prompt, or the messages of a chat.
-
-| template | tools stand | calls are |
-|---|---|---|
-| `chat` | where the tokenizer's chat template puts them; of a provider's model, in the request | as the model was taught |
-| `injected` | in a system message | JSON in `<tool_call>` blocks |
-| `pythonic` | in a system message | `[f(a=1), g(b=2)]`, as in BFCL's prompt mode |
-| a style, a file | where it writes them | as it says |
-"""
+"""Put a scenario to a model: one template writes the raw prompt, or the messages of a chat; docs/refusal.md lists the templates."""
 
 from __future__ import annotations
 
@@ -44,9 +36,6 @@ class PromptWriter:
 
     Attributes:
         name: The template, with `auto` settled.
-        prompt: Writes a scenario.
-        calls: Writes calls in the form that the prompt asks for.
-        wording: The texts that it writes with, by name.
     """
 
     name: str
@@ -56,16 +45,7 @@ class PromptWriter:
 
 
 def asking(model: Model, template: str, texts: Mapping[str, str]) -> Asking:
-    """Return how a template puts scenarios to an opened model.
-
-    Args:
-        model: The model.
-        template: Its name, or a file.
-        texts: The wording of the templates that show tools in a system message.
-
-    Raises:
-        PrerequisiteError: There is no such template, or it cannot be used with this model.
-    """
+    """Return how a template puts scenarios to an opened model."""
     if isinstance(model, TextModel):
         return _raw_prompts(model, template, texts)
     return _as_chat(_default_style(model.name) if template == AUTO else template, texts)
@@ -75,16 +55,7 @@ def asking(model: Model, template: str, texts: Mapping[str, str]) -> Asking:
 
 
 def prompt_writer(model: TextModel | None, template: str, texts: Mapping[str, str]) -> PromptWriter:
-    """Return what writes scenarios as raw text.
-
-    Args:
-        model: The model that reads them; None if only styles and files can be used.
-        template: The template's name, or a file.
-        texts: The wording of the templates that show tools in a system message.
-
-    Raises:
-        PrerequisiteError: There is no such template, or it cannot be used with this model.
-    """
+    """Return what writes scenarios as raw text."""
     from talm_sim.tasks.templates.chat_template import shows_tools
 
     source = "" if model is None else model.chat_template

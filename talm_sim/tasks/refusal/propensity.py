@@ -82,9 +82,6 @@ def load_refusals(file: Path | None = None) -> dict[str, tuple[str, ...]]:
 
     Args:
         file: TOML file with a table `[propensity]`: for each language a text with one refusal per line.
-
-    Raises:
-        PrerequisiteError: The file is missing or is not TOML, or a value is not a text.
     """
     document = {} if file is None else read_toml(file, "prompts")
     own = texts_of(document, _TABLE, document.get(_TABLE, ()), str(file))
@@ -98,16 +95,7 @@ def refusals_for(scenario: Scenario, listed: Mapping[str, Sequence[str]]) -> Seq
 
 
 def add_propensity(asking: Asking, model: Model, listed: Mapping[str, Sequence[str]]) -> Asking:
-    """Return how a model is asked if, where no tool fits, its propensity to call is measured as well.
-
-    Args:
-        asking: How it is asked, its template settled.
-        model: The opened model.
-        listed: Refusals by language.
-
-    Raises:
-        PrerequisiteError: It cannot score texts after the very prompt that it answers, or its template has no opening of a call.
-    """
+    """Return how a model is asked if, where no tool fits, its propensity to call is measured as well."""
     from talm_sim.models.base import ScenarioModel, ScoringModel, TextModel
     from talm_sim.tasks.templates.chat_template import check_thought_ended
 

@@ -17,9 +17,6 @@ def tool_texts(scenario: Scenario) -> tuple[str, ...]:
     """Return the tools' JSON texts unchanged, except that Java and JavaScript functions ask for every value as source code.
 
     A parameter's type is not a JSON type there (`HashMap`, `ArrayList`), so BFCL shows it as a string and names the type in its description.
-
-    Raises:
-        PrerequisiteError: A tool is not a JSON object with a name.
     """
     syntax = scenario.target.syntax if isinstance(scenario.target, Calls) else "python"
     if syntax not in _LANGUAGES:
@@ -28,11 +25,7 @@ def tool_texts(scenario: Scenario) -> tuple[str, ...]:
 
 
 def functions(tools: Sequence[str]) -> list[JsonObject]:
-    """Return tools as chat templates want them: every type by its JSON Schema name.
-
-    Raises:
-        PrerequisiteError: A tool is not a JSON object with a name.
-    """
+    """Return tools as chat templates want them: every type by its JSON Schema name."""
     found = []
     for tool in tools:
         spec = _spec(tool)

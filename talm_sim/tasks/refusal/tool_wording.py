@@ -35,14 +35,7 @@ class RefusalOptions(ReasoningOptions, PersonOptions):
 
 
 def load_wording(file: Path | None = None) -> dict[str, str]:
-    """Return the built-in texts by template, with those of the user's `file` in their place.
-
-    Args:
-        file: TOML file with a table `[refusal]`.
-
-    Raises:
-        PrerequisiteError: The file is missing, is not TOML, or has an unknown key there or a text without a place for the tools.
-    """
+    """Return the built-in texts by template, with those of the user's `file` in their place."""
     own = {} if file is None else texts_of(read_toml(file, "prompts"), _TASK, (*TOLD, *WORDED), str(file), filled=False)
     for key, text in own.items():
         if key in TOLD and _PLACE not in text:

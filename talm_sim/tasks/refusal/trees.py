@@ -94,14 +94,7 @@ class Node(FrozenModel):
 
 
 def _evaluate(shape: Shape, rates: Mapping[str, Rate], weight: int | None = None, *, reach: Mapping[str, Reach] = _UNKNOWN) -> Node:
-    """Compute a score and all below it.
-
-    Args:
-        shape: What it is computed from.
-        rates: The pass rate of each subset that was run, by name; one without rows counts as not run.
-        weight: Its percent in the node above.
-        reach: How much of each subset was run, by name; one that is not in it was run whole if it has a rate.
-    """
+    """Compute a score and all below it."""
     if shape.rule == "subset":
         return _leaf(shape.name, rates.get(shape.name), weight, reach.get(shape.name))
     weights: tuple[int | None, ...] = shape.weights or (None,) * len(shape.parts)
@@ -126,7 +119,7 @@ def _evaluate(shape: Shape, rates: Mapping[str, Rate], weight: int | None = None
 
 
 def score_tree(version: TreeVersion, rates: Mapping[str, Rate], reach: Mapping[str, Reach] = _UNKNOWN) -> Node:
-    """Compute the overall score of a version of the leaderboard, and all below it; arguments are those of `_evaluate`."""
+    """Compute the overall score of a version of the leaderboard, and all below it."""
     return _evaluate(TREES[version], rates, reach=reach)
 
 
@@ -205,13 +198,7 @@ TREES: Mapping[TreeVersion, Shape] = {
 
 
 def tree_lines(version: TreeVersion, rates: Mapping[str, Rate], reach: Mapping[str, Reach]) -> Iterator[Measure]:
-    """Render the scores that subsets add up to, from the overall one down; the subsets themselves are rows of the table.
-
-    Args:
-        version: Version of the leaderboard.
-        rates: The pass rate of each subset that was run.
-        reach: How much of each of them was run.
-    """
+    """Render the scores that subsets add up to, from the overall one down; the subsets themselves are rows of the table."""
     yield from _lines(score_tree(version, rates, reach), f"BFCL {version}, by format", version, 0)
 
 

@@ -125,14 +125,7 @@ def asked_in_words(episode: Episode) -> tuple[str, ...]:
 def ask_scores(
     episode: Episode, scenario: Scenario | None, descriptions: Sequence[str] = (), left_open: Sequence[str] = ()
 ) -> AskScores | None:
-    """Score one episode; None if nobody could be asked or the episode was not completed.
-
-    Args:
-        episode: The episode.
-        scenario: Its scenario.
-        descriptions: What the tool specifications say of each blocker; the same texts the simulated person goes by.
-        left_open: Questions that nobody was asked to answer, and that still count.
-    """
+    """Score one episode; None if nobody could be asked or the episode was not completed."""
     if scenario is None or episode.human == "none" or not episode.termination.completed:
         return None
     asked = [*(event.question for event in episode.questions), *left_open]

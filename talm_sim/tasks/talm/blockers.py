@@ -93,12 +93,7 @@ def ask_f1_interval(rows: Iterable[Row]) -> tuple[float, float] | None:
 
 
 class Blockers:
-    """What is missing from a scenario, and what its request gives, with what the tools say of each.
-
-    Args:
-        scenario: The scenario.
-        specs: The tools, by name.
-    """
+    """What is missing from a scenario, and what its request gives, with what the tools say of each."""
 
     def __init__(self, scenario: Scenario, specs: Mapping[str, ToolSpec]) -> None:
         self.scenario = scenario
@@ -135,13 +130,7 @@ class Blockers:
 
 
 def blocker_scores(episode: Episode, blockers: Blockers, left_open: Sequence[str] = ()) -> BlockerScores | None:
-    """Score one episode; None if nobody could be asked or the episode was not completed.
-
-    Args:
-        episode: The episode.
-        blockers: What is missing from its scenario.
-        left_open: Questions in its final answer that still count as asked.
-    """
+    """Score one episode; None if nobody could be asked or the episode was not completed."""
     if episode.human == "none" or not episode.termination.completed:
         return None
     scenario, needed = blockers.scenario, blockers.suppliable

@@ -18,11 +18,7 @@ _SEED = 0
 
 
 def draw_sample(queries: Iterable[str]) -> frozenset[str]:
-    """Draw the queries of `sample` by seed, so that most of them stay when the package grows.
-
-    Args:
-        queries: Ids of all that are packaged.
-    """
+    """Draw the queries of `sample` by seed, so that most of them stay when the package grows."""
     return frozenset(sorted(queries, key=lambda query: digest([_SEED, query]))[:SAMPLE])
 
 

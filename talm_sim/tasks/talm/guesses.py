@@ -25,11 +25,6 @@ def find_guesses(episode: Episode, scenario: Scenario, specs: Mapping[str, ToolS
     other gold argument; shown by an answer of a tool that names no other candidate; or said by a person, who may also say it in other words.
     What the call came to does not matter, and a description, an example or a list of choices gives nothing.
 
-    Args:
-        episode: What happened.
-        scenario: What was asked.
-        specs: The tools, by name; one without a specification has no defaults.
-
     Returns:
         None of them twice; empty where no argument is missing whose value is known.
     """

@@ -127,14 +127,7 @@ class Seen(NamedTuple):
 
 
 def read_outcome(episode: Episode, blockers: Blockers, left_open: Sequence[str], verdict: Verdict | None) -> Seen:
-    """Read what an episode's outcome is decided by.
-
-    Args:
-        episode: A completed one.
-        blockers: What is missing from its scenario.
-        left_open: Questions in its final answer that count as asked.
-        verdict: Of judge `fault`; None where it did not judge.
-    """
+    """Read what an episode's outcome is decided by."""
     scenario = blockers.scenario
     questions = [*(event.question for event in episode.questions), *left_open]
     masked = {name for name in scenario.perturbations if name.partition(":")[0] == "mask"}
@@ -154,13 +147,7 @@ def read_outcome(episode: Episode, blockers: Blockers, left_open: Sequence[str],
 
 
 def decide_outcome(seen: Seen, group: str, *, passed: bool | None) -> Outcome | None:
-    """Return the first row of a group's table that holds; None for a group that is not known.
-
-    Args:
-        seen: What was read of the episode.
-        group: Its group.
-        passed: Whether it passed; None where no judge decided.
-    """
+    """Return the first row of a group's table that holds; None for a group that is not known."""
     if group in ("underspecified", "several-gaps", "late-gap"):
         return _of_gap(seen)
     if group in ("replaceable", "non-replaceable"):

@@ -97,9 +97,6 @@ def read_outputs(directory: Path) -> list[PublishedRun]:
     in the authors' scorer. Awareness is their annotation, with the model's words as the raw text. A query that occurs twice in a file
     becomes two epochs of one scenario. Where the release's `benchmark` is beside the outputs, the scenarios say what was taken away, as
     `read_queries` recovers it.
-
-    Raises:
-        PrerequisiteError: The directory is missing, or a file is broken; the message names it.
     """
     runs: dict[tuple[str, str, str], PublishedRun] = {}
     for file in sorted(_folder(directory, "outputs").glob("*/*/answers.json")):
@@ -132,9 +129,6 @@ def read_queries(directory: Path) -> list[Scenario]:
 
     Tools bear the names `read_tools` gives them. The published queries name no gold calls, no facts and not what is missing. What is missing
     is recovered from the perfect queries where it can be; the scenarios have no target, and only judges that need none apply.
-
-    Raises:
-        PrerequisiteError: The directory is missing, or a file is broken; the message names it.
     """
     found: list[tuple[str, dict[str, Any], str, list[FunctionKey]]] = []
     for file in sorted(_folder(directory, "benchmark").glob("*/all_*_queries.json")):
@@ -172,9 +166,6 @@ def read_tools(directory: Path) -> list[ToolSpec]:
     A function keeps its name where no other tool has one of that name (31 names occur more than once, and some queries offer both); there
     it is called `<tool>_<function>`. The tool that asks a person is left out, as ours takes its place. Types are mapped to JSON Schema; what
     the release leaves untyped is a string.
-
-    Raises:
-        PrerequisiteError: The directory is missing, or a file is broken; the message names it.
     """
     if not directory.is_dir():
         raise PrerequisiteError(f"{directory}: no such directory.")

@@ -46,13 +46,7 @@ def declined_first(episode: Episode) -> bool:
 
 
 def behaviour_when_missing(episode: Episode, scenario: Scenario | None, left_open: Sequence[str]) -> dict[str, bool]:
-    """Return what the agent did about what was missing; empty if nothing was, or if the scenario does not say what.
-
-    Args:
-        episode: What happened.
-        scenario: What was asked.
-        left_open: The questions in its final answer.
-    """
+    """Return what the agent did about what was missing; empty if nothing was, or if the scenario does not say what."""
     if scenario is None or not scenario.missing:
         return {}
     in_words = bool(left_open) or any(event.by == "words" for event in episode.questions)

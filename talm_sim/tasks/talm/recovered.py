@@ -33,13 +33,7 @@ _GAP = re.compile(r"\s+")
 
 @dataclass(frozen=True, slots=True)
 class PublishedQuery:
-    """A query of the release.
-
-    Attributes:
-        id: Of its scenario.
-        text: The words of the user.
-        tools: Names of the tools that it offers.
-    """
+    """A query of the release."""
 
     id: str
     text: str

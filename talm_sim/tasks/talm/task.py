@@ -127,11 +127,7 @@ class TalmTask(AgentTask[TalmOptions]):
         return average_of(*(within(partial(_of_group, half), mean_of(measure)) for half in halves))
 
     def choose(self, job: Job[TalmOptions], every: list[Scenario]) -> list[Scenario]:
-        """Choose the scenarios of a set, where they are the packaged ones.
-
-        Raises:
-            PrerequisiteError: The set has none, or a set is asked for of the user's own.
-        """
+        """Choose the scenarios of a set, where they are the packaged ones."""
         chosen = job.options.set
         if job.config.scenarios is not None and chosen is not None:
             raise PrerequisiteError("--set: chooses among the packaged scenarios, and --scenarios names others; leave one of them out.")
@@ -153,11 +149,7 @@ class TalmTask(AgentTask[TalmOptions]):
         return (*super().selection(job), *(("--set", job.options.set) if job.options.set else ()))
 
     def read_line(self, line: Any, where: str, task: str) -> Scenario:
-        """Read a scenario; refuse an unknown group, which would never be run, and a target of another type, which would never be judged.
-
-        Raises:
-            PrerequisiteError: It cannot be read, has such a group or target, or turns that cannot be played; the message names `where`.
-        """
+        """Read a scenario; refuse an unknown group, which would never be run, and a target of another type, which would never be judged."""
         scenario = super().read_line(line, where, task)
         if scenario.group not in self.splits["all"]:
             raise PrerequisiteError(f"{where}: group: there is no '{scenario.group}'.{did_you_mean(scenario.group, self.splits['all'])}")

@@ -32,12 +32,8 @@ class ChatTemplate:
     head of the user's message if the chat template takes no system message.
 
     Args:
-        model: The model whose tokenizer renders.
         default: The default style, with its macro `system(tools)`.
         bare: Whether a call is written as the data has it, a JSON object, in place of the form that the chat template's source shows.
-
-    Raises:
-        PrerequisiteError: The model takes no raw text, or its tokenizer has no chat template or one that drops what the user says.
     """
 
     def __init__(self, model: TextModel | None, default: JinjaTemplate, *, bare: bool = False) -> None:
@@ -111,11 +107,7 @@ def shows_tools(source: str) -> bool:
 
 
 def check_thought_ended(prompt: str, model: TextModel) -> None:
-    """Check that a prompt does not end in an open thought, where options would be scored as its first words.
-
-    Raises:
-        PrerequisiteError: It does; the message says how to have the thought ended.
-    """
+    """Check that a prompt does not end in an open thought, where options would be scored as its first words."""
     if not _OPEN_THOUGHT.search(prompt):
         return
     name = next((one for one in _THINKING if _uses_variable(model.chat_template, one)), None)

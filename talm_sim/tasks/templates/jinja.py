@@ -38,38 +38,19 @@ class Template(Protocol):
         Args:
             question: The user's request.
             tools: Tool specifications as JSON texts, which most styles show unchanged.
-
-        Raises:
-            PrerequisiteError: A tool is not a JSON object with a name, or the template fails.
         """
         ...
 
     def conversation(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[str]) -> str:
-        """Write a whole conversation: of a single question, what `prompt` writes.
-
-        Args:
-            messages: As a scenario's turns have them.
-            tools: As for `prompt`.
-
-        Raises:
-            PrerequisiteError: As for `prompt`; or the model's chat template cannot take these messages.
-        """
+        """Write a whole conversation: of a single question, what `prompt` writes."""
         ...
 
     def calls(self, calls: Sequence[CallToWrite]) -> str:
-        """Write calls in the model's form; of a single one, what `option` writes.
-
-        Raises:
-            PrerequisiteError: The template fails.
-        """
+        """Write calls in the model's form; of a single one, what `option` writes."""
         ...
 
     def option(self, option: Option) -> str:
-        """Write an option as the continuation of the prompt: a tool call in the model's form, any other text as it is.
-
-        Raises:
-            PrerequisiteError: A tool call is not `{"name": ..., "arguments": {...}}`, or the template fails.
-        """
+        """Write an option as the continuation of the prompt: a tool call in the model's form, any other text as it is."""
         ...
 
 
@@ -77,13 +58,9 @@ class JinjaTemplate:
     """A template file.
 
     Args:
-        source: The file's text.
         name: What the template is called.
         place: How errors name the file.
         in_chat: Renders a user's message through the tokenizer's chat template; used if the file says that it writes only that message.
-
-    Raises:
-        PrerequisiteError: The source is not Jinja, fails, or lacks a macro.
     """
 
     def __init__(self, source: str, name: str, place: str, in_chat: Callable[[str], str] | None = None) -> None:
@@ -121,11 +98,7 @@ class JinjaTemplate:
         return "\n".join(self.call("tool_call", name=call.name, arguments=call.arguments, text=call.json) for call in calls)
 
     def call(self, macro: str, **values: Any) -> str:
-        """Call a macro with those of `values` that it takes.
-
-        Raises:
-            PrerequisiteError: It fails or writes nothing.
-        """
+        """Call a macro with those of `values` that it takes."""
         from talm_sim.models.local.template_sandbox import limit_rendering
 
         taken = self._taken.get(macro, tuple(values))

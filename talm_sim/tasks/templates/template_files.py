@@ -29,9 +29,6 @@ def load_template(name_or_path: str, model: TextModel | None, also: Sequence[str
             object), `auto` (see `pick`), or a file with the macros `prompt` and `tool_call`.
         model: The model that will read the prompts; None if it takes no raw text, like a provider's chat model.
         also: Further names of the caller, listed if the name is unknown.
-
-    Raises:
-        PrerequisiteError: The name is unknown, the file is missing or broken, or `chat` has no chat template to render through.
     """
     name = pick(model.chat_template if model is not None else "") if name_or_path == "auto" else name_or_path
     if name in _CHATS:

@@ -11,11 +11,7 @@ from talm_sim.types import JsonObject
 
 
 def read_call(text: str) -> CallToWrite:
-    """Read `{"name": ..., "arguments": {...}}`; `parameters` is accepted in place of `arguments`.
-
-    Raises:
-        PrerequisiteError: The text has another form.
-    """
+    """Read `{"name": ..., "arguments": {...}}`; `parameters` is accepted in place of `arguments`."""
     value = _object(text)
     if value is not None:
         name, arguments = value.get("name"), value.get("arguments", value.get("parameters"))
@@ -32,11 +28,7 @@ class ShownTool:
     __slots__ = ("data", "description", "name", "parameters", "text")
 
     def __init__(self, text: str) -> None:
-        """Read the tool.
-
-        Raises:
-            PrerequisiteError: The text is not a JSON object with a name.
-        """
+        """Read the tool."""
         value = _object(text)
         # The OpenAI protocol wraps a function in an object that says so.
         inner = value.get("function") if value is not None else None

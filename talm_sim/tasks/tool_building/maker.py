@@ -42,12 +42,7 @@ class BuildOptions(MakingOptions):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The documentation of one tool.
-
-    Attributes:
-        id: The file's name without its ending.
-        text: What it says.
-    """
+    """The documentation of one tool."""
 
     id: str
     text: str
@@ -230,17 +225,7 @@ class _DraftError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A tool as a model drafted it.
-
-    Attributes:
-        name: The tool's name.
-        category: The category it gives itself; empty if none.
-        metadata: Its functions described, in the form of Fail-TaLMs.
-        code: The module with the functions.
-        tests: The module with the tests.
-        functions: Names of the functions described.
-        test_names: Names of the tests.
-    """
+    """A tool as a model drafted it."""
 
     name: str
     category: str

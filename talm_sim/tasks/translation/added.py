@@ -139,14 +139,7 @@ _LIMITS = {
 
 
 def explain_added(before: str, text: str, language: str, same: Sequence[tuple[Sequence[str], Sequence[str]]] = ()) -> Iterator[str]:
-    """Yield what a translation says in addition, in words that a model can act on.
-
-    Args:
-        before: The English text.
-        text: The translation.
-        language: Code of its language.
-        same: What values are called in the English text, and in the translation.
-    """
+    """Yield what a translation says in addition, in words that a model can act on."""
     limits = _LIMITS[language]
     for name, pattern in limits.courtesies.items():
         added = pattern.search(text)

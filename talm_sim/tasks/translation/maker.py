@@ -93,12 +93,7 @@ class TranslationOutcome(Made):
 
 
 class TranslationMaker(Maker[TranslateOptions, Dialogue, TranslationOutcome]):
-    """Translates what the user says, and keeps everything else.
-
-    Args:
-        options: The options.
-        scenarios: What is translated, as a run of the task would play it.
-    """
+    """Translates what the user says, and keeps everything else."""
 
     options_model = TranslateOptions
     outcome = TranslationOutcome

@@ -49,9 +49,6 @@ class Translation:
     """A translation with all that it is checked against.
 
     Attributes:
-        before: The English text.
-        text: The translation.
-        language: Code of its language.
         needed: Values that matter in it; those that the English text does not say must not be in the translation either.
         words: What a value is called in the language, where neither `others` nor the table of spellings says so.
     """

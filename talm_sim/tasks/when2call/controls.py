@@ -23,14 +23,7 @@ _OWN = {"eager": Behaviour.TOOL_CALL, "cautious": Behaviour.CANNOT_ANSWER, "aske
 
 
 class ChoicePolicy(ControlPolicy):
-    """One control at one item.
-
-    Args:
-        name: The control.
-        scenario: The item.
-        target: Its options.
-        reasoning: The kind of thought that it writes before a free answer.
-    """
+    """One control at one item."""
 
     chat_template = ""
 
@@ -64,11 +57,7 @@ class ChoicePolicy(ControlPolicy):
         return ModelTurn(tool_calls=(ToolCall(id="call-1", name=call["name"], arguments=call.get("arguments", {})),), stop="tool_calls")
 
     def render_chat(self, messages: Sequence[dict[str, str]], tools: Sequence[JsonObject]) -> str:
-        """Refuse: a control has no tokenizer.
-
-        Raises:
-            PrerequisiteError: Always.
-        """
+        """Refuse: a control has no tokenizer."""
         raise PrerequisiteError(f"{self.name} has no chat template; use --template default.")
 
     def _text(self) -> str:

@@ -60,11 +60,7 @@ def macro_f1(pairs):
 
 
 def harness_files(scenarios: Sequence[Scenario], template: Template) -> dict[str, str]:
-    """Return the texts of the folder's files, by name; the options of a row stand in the order of `BEHAVIOURS`.
-
-    Raises:
-        PrerequisiteError: A scenario has not one question with an answer of each of the four kinds, or cannot be written by the template.
-    """
+    """Return the texts of the folder's files, by name; the options of a row stand in the order of `BEHAVIOURS`."""
     rows = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in _rows(scenarios, template))
     return {f"{HARNESS_TASK}.yaml": _YAML, "rows.py": _READER, "rows.jsonl": rows}
 

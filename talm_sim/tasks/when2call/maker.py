@@ -42,15 +42,7 @@ _GOLDS = (Behaviour.TOOL_CALL, Behaviour.REQUEST_FOR_INFO, Behaviour.CANNOT_ANSW
 def _make_report(
     sources: Sequence[SourceQuestion], dropped: Sequence[DroppedSource], outcomes: Mapping[str, ItemOutcome], begun: FixedSettings, writer: str
 ) -> dict[str, Any]:
-    """Count what became of `sources`.
-
-    Args:
-        sources: The source questions asked for.
-        dropped: What gave no source question.
-        outcomes: What was finished, by source id, or failed.
-        begun: Settings, command and version of the rules.
-        writer: Name of the writer, as in the rows.
-    """
+    """Count what became of `sources`."""
     done, counts = count_sources(sources, outcomes)
     rows = [row for outcome in done for row in outcome.rows]
     rejected = [one for outcome in done for one in outcome.rejected]
@@ -71,7 +63,7 @@ def _make_report(
         "rows": {
             "total": len(rows),
             "correct_answer": _count_values(row["correct_answer"] for row in rows),
-            "tools_shown": _count_values(_tool_count_label(row) for row in rows),
+            "tools_shown": _count_values("2+" if len(row["tools"]) > 1 else str(len(row["tools"])) for row in rows),
             "tool_use": _count_values(row["tool_use"] for row in rows),
         },
         "judged": {name: sum(outcome.judged.get(name, 0) for outcome in done) for name in ("read", "unreadable")},
@@ -87,10 +79,6 @@ def _make_report(
         "licence": _licence(sources),
         "provenance": {"writer": writer, "command": begun.command, "rules": begun.rules, **begun.settings},
     }
-
-
-def _tool_count_label(row: Mapping[str, Any]) -> str:
-    return "2+" if len(row["tools"]) > 1 else str(len(row["tools"]))
 
 
 def _count_values(values: Iterable[str]) -> dict[str, int]:

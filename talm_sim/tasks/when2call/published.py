@@ -45,11 +45,7 @@ _OPTIONAL: Mapping[str, Any] = {
 
 
 def with_rows(scenario: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a line that is a scenario, or a row as published.
-
-    Args:
-        scenario: The schema of a scenario.
-    """
+    """Return the schema of a line that is a scenario, or a row as published."""
     text = {"type": ["string", "null"]}
     fields = {key: _NEEDED.get(key, _OPTIONAL.get(key, text)) for key in (*_ROW_KEYS, *_OWN_KEYS)}
     row = {
@@ -114,11 +110,7 @@ def kind_of(line: Any) -> LineKind:
 
 
 def read_rows(path: Path | Traversable) -> list[Scenario]:
-    """Read a file of multiple-choice rows.
-
-    Raises:
-        PrerequisiteError: The file cannot be read, a line is broken or of another kind, or two rows share a uuid; names file, line and key.
-    """
+    """Read a file of multiple-choice rows."""
     seen: dict[str, str] = {}
     scenarios: list[Scenario] = []
     for where, line in json_lines(path):
@@ -140,9 +132,6 @@ def scenario_of(row: Any, where: str = "the row") -> Scenario:
         row: The parsed row. Tools, and the tool-call answer, may be objects in place of their JSON text, as the released generator writes
             them; they are then written with `json.dumps(..., ensure_ascii=False)`.
         where: File and line, for messages.
-
-    Raises:
-        PrerequisiteError: Something is missing, empty or of the wrong form; the message names `where` and the key.
     """
     if not isinstance(row, Mapping):
         raise PrerequisiteError(f"{where}: is not a JSON object; write one When2Call row per line.")
@@ -183,11 +172,7 @@ def scenario_of(row: Any, where: str = "the row") -> Scenario:
 
 
 def row_of(scenario: Scenario) -> dict[str, Any]:
-    """Turn a scenario of this task into a row as published, keys in the published order.
-
-    Raises:
-        PrerequisiteError: It is not a question of one turn with an answer of each of the four kinds.
-    """
+    """Turn a scenario of this task into a row as published, keys in the published order."""
     choice = scenario.target
     if not isinstance(choice, Choice):
         raise PrerequisiteError(f"scenario '{scenario.id}': has no options to choose from; only scenarios of task {TASK} become rows.")

@@ -43,11 +43,6 @@ class ClassScores(FrozenModel):
 def confusion(golds: Sequence[Behaviour], predicted: Sequence[Behaviour | str], *, with_unparsed: bool = False) -> Counts:
     """Count gold against predicted behaviours; see `Counts`.
 
-    Args:
-        golds: What is right, row by row.
-        predicted: What was chosen; a label that is not a behaviour counts as unparsed.
-        with_unparsed: Whether there is a fifth column, for the unparsed.
-
     Raises:
         ValueError: The two differ in length, or a label is not a behaviour and there is no column for it.
     """

@@ -69,11 +69,7 @@ def _options(episode: Episode, target: Choice) -> Iterator[tuple[Line, ...]]:
 
 
 def _read_item(line: Any, where: str, task: str) -> Scenario:
-    """Read a line as a multiple-choice item: a scenario, or a row as published.
-
-    Raises:
-        PrerequisiteError: It is neither, has no options, or more than a question; the message names `where` and the field.
-    """
+    """Read a line as a multiple-choice item: a scenario, or a row as published."""
     if kind_of(line) is LineKind.ROW:
         return scenario_of(line, where)
     scenario = read_line(line, where, task)
@@ -343,11 +339,7 @@ def _ask(template: Template | None) -> Any:
 
 
 def _check(scenario: Scenario, template: Template | None, scorer: Model | None) -> None:
-    """Check that an item can be written for the model and, if there is a `scorer`, scored by it.
-
-    Raises:
-        PrerequisiteError: The template fails on it, a tool cannot be read, or the prompt ends in an open thought.
-    """
+    """Check that an item can be written for the model and, if there is a `scorer`, scored by it."""
     from talm_sim.agent.shown_tools import tool_specs
     from talm_sim.models.base import TextModel
     from talm_sim.tasks.templates.chat_template import check_thought_ended

@@ -5,8 +5,8 @@ It is written as `--perturb NAME[:key=value,...]`. One of your own is one file: 
 
 - `options.py` reads the options after a name
 - `base.py` says what a perturbation is
-- `http_errors.py`, `no_answer.py` and `bodies.py` answer with an error, late or never, or with a damaged body
-- `mask.py`, `other_tools.py` and `tool_texts.py` change which tools are seen, and what is read of them
+- `broken_answers.py` answers with an error, late or never, or with a damaged body
+- `other_tools.py` and `tool_texts.py` change which tools are seen, and what is read of them
 - `drift.py` changes an interface, but not its description
 - `silent.py` is what silent faults share; `silent_arguments.py` answers for other arguments, `silent_values.py` with other values
 - `model_side.py` is the base of faults of the model, `model_faults.py` are those faults

@@ -75,11 +75,9 @@ class OptionHelp:
     """The description of one option.
 
     Attributes:
-        name: As it is written.
         default: Its value where it is not written, as text; empty for none.
         required: Whether it must be written.
         values: What may be written.
-        help: What it does.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Perturbations that show tools which the scenario does not offer: beside its own, or in their place."""
+"""Perturbations of which tools are in sight: some are hidden, or others are shown, beside those of the scenario or in their place."""
 
 from __future__ import annotations
 
@@ -15,6 +15,24 @@ from talm_sim.tools_env.perturbations.options import ToolListOptions
 from talm_sim.types import ToolSpec
 
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_\W]+")
+
+
+class Mask(Perturbation):
+    """Hide a tool, or every tool. Fires once for each tool it hides."""
+
+    name = "mask"
+    summary = "hide a tool from the agent (tool=NAME), or all of them"
+    family = "tools"
+    permanent = True
+
+    class Options(ToolListOptions):
+        """What is hidden."""
+
+        tool: str = Field("", description="The tool to hide; without it, all tools.")
+
+    def narrow(self, tools: list[ToolSpec], pool: Mapping[str, ToolSpec]) -> list[ToolSpec]:
+        """Return the tools that stay in sight."""
+        return [tool for tool in tools if not self.applies(tool.name)]
 
 
 class Distractors(Perturbation):

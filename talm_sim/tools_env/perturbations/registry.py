@@ -13,13 +13,13 @@ from talm_sim.tools_env.perturbations.base import Perturbation
 from talm_sim.tools_env.perturbations.options import PerturbationSpec
 
 _BUILT_IN = {
-    "bodies": "empty-result malformed-body truncated-body",
+    "broken_answers": (
+        "connection-reset empty-result hang http-401 http-403 http-404 http-410 http-429 http-500 http-503 malformed-body slow timeout "
+        "truncated-body"
+    ),
     "drift": "field-to-list null-field removed-field renamed-argument renamed-field retyped-field",
-    "http_errors": "http-401 http-403 http-404 http-410 http-429 http-500 http-503",
-    "mask": "mask",
     "model_faults": "model-500 model-cut model-empty model-html model-refusal model-repeat",
-    "no_answer": "connection-reset hang slow timeout",
-    "other_tools": "distractors replacement",
+    "other_tools": "distractors mask replacement",
     "silent_arguments": "coerced-argument ignored-argument implicit-default stale wrong-record",
     "silent_values": "contradiction off-by-one wrong-unit",
     "tool_texts": "description rename",

@@ -12,5 +12,5 @@ From the lowest layer up:
 - `spec_file.py` is a file of descriptions, which only a person or a recording executes
 - `openapi.py` is any OpenAPI document as a source
 - `factories.py` makes Python tools that every episode has for itself, `injected.py` finds what a graph gives them, `python.py` is Python tools
-- `mcp_transports.py` and `mcp_connection.py` hold the connection to an MCP server, `mcp_results.py` reads results, `mcp.py` is the source
+- `mcp_transports.py` and `mcp_connection.py` hold the connection to an MCP server, `mcp.py` is the source
 """

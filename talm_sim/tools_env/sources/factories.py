@@ -61,12 +61,7 @@ def check_maker(maker: Any) -> None:
 
 
 class Made:
-    """The objects that a class or a factory made for one episode.
-
-    Attributes:
-        tools: Functions, methods and LangChain tools.
-        undocumented: Names of public methods that have no docstring, so that they are no tools.
-    """
+    """The objects that a class or a factory made for one episode."""
 
     def __init__(self, found: Any, *, instance: bool) -> None:
         self.tools: list[Any] = []

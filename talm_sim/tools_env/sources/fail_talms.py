@@ -70,8 +70,6 @@ class ToolFolder:
     """The tools of a folder; attributes as of `ToolSource`.
 
     Args:
-        name: The source's.
-        folder: The folder.
         network: Whether the code reaches the network. It may change something there, so only tools described as GET count as reading.
     """
 

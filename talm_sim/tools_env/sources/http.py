@@ -64,10 +64,7 @@ class HttpSource:
     """Sends the calls of one service's tools.
 
     Args:
-        base_url: Address of the tools.
-        tools: What the tools are.
         name: The source's name; it precedes the paths in `tools.routes`, and is not sent.
-        connections: Requests in flight.
         timeout: Seconds one request may take.
         recover: Receives an address that does not answer, and returns where to send a reading call again; None: it is not sent again.
         proofs: What proves the sender of each tool's calls.

@@ -27,11 +27,7 @@ def _fields(schema: Any) -> set[str]:
 
 
 def filled(tool: BaseTool, names: frozenset[str], given: Mapping[str, Any], call_id: str) -> dict[str, Any]:
-    """Return the arguments that a graph injects: what it `given`, and where no graph calls a runtime without state and the id of the call.
-
-    Raises:
-        PrerequisiteError: It is the graph's state or store, which nothing else has.
-    """
+    """Return the arguments that a graph injects: what it `given`, and where no graph calls a runtime without state and the id of the call."""
     from langchain_core.tools import InjectedToolCallId
     from langgraph.prebuilt import ToolRuntime
 

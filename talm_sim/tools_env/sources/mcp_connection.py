@@ -51,14 +51,7 @@ log = logging.getLogger(__name__)
 
 
 class Server:
-    """A server and the client that talks to it.
-
-    Args:
-        request: What to start, or where it is; and whether there is a person whom it may ask.
-        given: Variables a program is given, or the credential an address is sent.
-        hide: Removes secrets from what the server says.
-        seconds: How long an answer may take.
-    """
+    """A server and the client that talks to it."""
 
     def __init__(self, request: SourceRequest, given: Mapping[str, str], hide: Hider, seconds: float) -> None:
         self.tools: list[tuple[Any, str]] = []
@@ -239,11 +232,7 @@ class Server:
         return {key: self._read_form(one.params, _REFUSED.get(one.method, nobody)) for key, one in (result.input_requests or {}).items()}
 
     def _read_form(self, params: Any, why: str = "") -> Form:
-        """Return a form that the server asks for.
-
-        Raises:
-            PrerequisiteError: It is refused, which is logged: there is a reason `why`, or it cannot be shown.
-        """
+        """Return a form that the server asks for."""
         if isinstance(params, types.ElicitRequestURLParams):
             why = f"it wanted to send the person to a web page ({(urlsplit(params.url).hostname or '')[:100]}), which is refused"
         why = self._hide.text(why or _explain_refusal(params.message, params.requested_schema))

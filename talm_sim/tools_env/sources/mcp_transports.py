@@ -49,13 +49,7 @@ _Streams = tuple[AsyncIterator[Any], Callable[[Any], Awaitable[None]]]
 
 @asynccontextmanager
 async def run_program(command: str, given: Mapping[str, str], said: bytearray) -> AsyncIterator[_Streams]:
-    """Start a program, and end it with everything that it started in its group of processes.
-
-    Args:
-        command: The program and its arguments, as in a shell.
-        given: Variables it receives beside the few that every program does.
-        said: Holds the end of what it says on standard error.
-    """
+    """Start a program, and end it with everything that it started in its group of processes."""
     if sys.platform == "win32":
         raise PrerequisiteError("a command needs Linux or macOS; start the server yourself and give its address")
     words = shlex.split(command)

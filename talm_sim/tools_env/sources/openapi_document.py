@@ -56,12 +56,6 @@ def tools_from_openapi(document: Mapping[str, Any], source: str = "", *, only: s
     named properties is one argument, `body`. Headers and cookies that hold credentials belong to the transport and are left out. A tool's
     category is its first tag, or the first segment of its path.
 
-    Args:
-        document: The parsed document.
-        source: Name of the source, which precedes the paths in recordings.
-        only: The one tag whose operations are taken; empty for all.
-        load: Returns the value of a file beside the document; None if there are none.
-
     Returns:
         Tools by name, in the document's order. The name is the operation id, or method and path where there is none.
     """

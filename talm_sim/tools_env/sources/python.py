@@ -53,8 +53,6 @@ class PythonSource:
     """Tools that run in this process; attributes are those of `ToolSource`. Tools of classes and factories belong to one episode each.
 
     Args:
-        name: The source's.
-        objects: Functions, LangChain tools, classes and factories.
         timeout: Seconds a call may take; a function that is not async continues in its thread after that.
     """
 

@@ -30,7 +30,6 @@ class Reading:
     """A document that is being read, with how many parts all its operations, and the current one, may still take.
 
     Args:
-        root: The document.
         load: Returns the value of a file, by its path below the document's folder; None if there is no folder.
     """
 

@@ -159,11 +159,7 @@ class WholeSchemas:
         self._unsound: set[str] = set()
 
     def of(self, schema: Mapping[str, Any], shown: JsonObject) -> JsonObject:
-        """Return the whole of a schema of type object; empty if what is shown says the same.
-
-        Raises:
-            PrerequisiteError: What is shown is not a JSON Schema.
-        """
+        """Return the whole of a schema of type object; empty if what is shown says the same."""
         needs: dict[str, None] = {}
         try:
             whole = self._read(schema, needs)

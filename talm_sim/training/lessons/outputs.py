@@ -34,10 +34,7 @@ class PlayedRun:
     """A run that is learned from.
 
     Attributes:
-        name: What the examples' source is called.
-        scenarios: Its scenarios.
         episodes: Its finished episodes, in the order of the plan.
-        rows: What each of them counts as.
         succeeded: Says whether a row's episode succeeded; None if it is not scored.
         asked: Returns a scenario as the model was asked it: with the text that asks for thought, if there is one.
     """
@@ -63,14 +60,6 @@ def outputs_to_examples(
 
     An SFT example is a right answer. A preference example pairs a wrong answer with a right one to the same scenario, drawn from the run's
     other epochs; if there is none, with the right answer that the scenario itself has.
-
-    Args:
-        run: The run.
-        kind: `sft` or `preference`.
-        seed: Seed of the draws.
-        read: Reads an episode's answer; None if it has none.
-        is_right: Says whether a row's episode succeeded; None if it is not scored.
-        known: Returns the right answer that a scenario has; None if it has none.
     """
     made = TrainingSet(kind)
     found = list(_read_all(run, made, read, is_right))

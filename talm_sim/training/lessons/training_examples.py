@@ -24,10 +24,6 @@ class Example:
 
     Attributes:
         id: Names the row.
-        scenario: The conversation, and the tools shown.
-        action: The class of the right answer.
-        chosen: The right answer.
-        source: Where the row comes from.
         rejected: A wrong answer; None in an SFT row.
         rejected_action: Its class.
         fault: What is wrong with a rejected call that is right but for one place; empty otherwise.

@@ -53,7 +53,6 @@ class RowSource:
 
     Attributes:
         kind: `scenarios` or `run`.
-        name: The file or run as the user named it.
         sha256: Digest of the file; of a run, of its scenarios.
         given: How many scenarios, episodes or rows it has.
         more: What else is known of it: the model of a run.
@@ -144,14 +143,7 @@ Write = Callable[[TrainingSet], WrittenRows]
 
 
 def write_rows(made: TrainingSet, writer: RowWriter, measure: Measure | None = None, most: int | None = None) -> WrittenRows:
-    """Write the examples of a set; what cannot be trained on is left out of the set, by its id.
-
-    Args:
-        made: The set. A row whose answer is empty, or that is too long, is noted in it as left out.
-        writer: Writes the texts.
-        measure: Counts tokens; None if nobody does.
-        most: Tokens that a row may have; None for any number.
-    """
+    """Write the examples of a set; what cannot be trained on is left out of the set, by its id."""
     written = WrittenRows()
     for example in made.examples:
         try:

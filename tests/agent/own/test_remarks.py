@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from langchain_core.messages import AIMessage
 from langchain_core.tools import tool
 from langgraph.graph import END, START, MessagesState, StateGraph
@@ -69,3 +70,24 @@ def test_names_match_whatever_their_punctuation_and_cuts_are_counted(tmp_path: P
     assert [event.name for event in episode.tool_events] == ["price", "stock-of"] and episode.remarks == {"cut": 1}
     assert [call.name for call in next(iter(run.scenarios())).gold_calls] == ["price", "stock-of"]
     assert "1 result of tools cut to 10 characters; --result-limit N reads more" in block_of(run).notes
+
+
+@pytest.mark.parametrize(
+    ("last", "answer", "remarks"),
+    [
+        (AIMessage(""), "", {"empty: its last message is empty": 1}),
+        (AIMessage([{"type": "thinking", "thinking": "So.", "signature": "s"}]), "", {"empty: its last message has no text": 1}),
+        (AIMessage("", tool_calls=[{"name": "price", "args": {}, "id": "c"}]), "", {"empty: its last message only calls a tool": 1}),
+        ({"messages": [AIMessage("")], "structured_response": {"price": 12}}, '{"price":12}', {}),
+        (AIMessage("12"), "12", {}),
+    ],
+)
+def test_an_empty_answer_is_counted_with_its_reason(tmp_path: Path, last: Any, answer: str, remarks: dict[str, int]) -> None:
+    def agent(messages: list[Any], tools: list[Any]) -> Any:
+        return last
+
+    run = _play(tmp_path, agent, price, names=("price",))
+    (episode,) = run.episodes()
+    assert (episode.answer, episode.remarks) == (answer, remarks)
+    said = [note for note in block_of(run).notes if "empty answer" in note]
+    assert said == [f"1 empty answer of the agent: {what.removeprefix('empty: ')}" for what in remarks]

@@ -16,15 +16,7 @@ Opening = tuple[str, Callable[[re.Match[str], ShownParameters], Piece]]
 
 
 def cut(match: re.Match[str], at: int, stop: re.Pattern[str], form: str, name: str = "") -> Piece:
-    """Return a call that its mark identifies and that cannot be read.
-
-    Args:
-        match: Match of its opening.
-        at: Where to look for its end.
-        stop: What ends it: its closing mark, in the group `end`, or the mark of another call.
-        form: The name of its format.
-        name: The tool's name, if it could be read.
-    """
+    """Return a call that its mark identifies and that cannot be read."""
     text, found = match.string, stop.search(match.string, at)
     end = len(text) if found is None else found.end() if found["end"] else found.start()
     return Piece(match.start(), end, (_unreadable_call(text[match.start() : end], name),), form)
@@ -36,10 +28,7 @@ def _unreadable_call(written: str, name: str = "") -> ParsedCall:
 
 
 def arguments_at(text: str, at: int, ends: re.Pattern[str]) -> tuple[object, int]:
-    """Read the JSON object of arguments that begins at `at`, up to what must follow it; if only that follows, there are no arguments.
-
-    Returns:
-        The arguments, and the place after `ends`.
+    """Read the object of arguments at `at`, up to what must follow it; return it, empty if only that follows, and the place after `ends`.
 
     Raises:
         BrokenError: There is something else, or it was cut off.

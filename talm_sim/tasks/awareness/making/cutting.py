@@ -103,11 +103,6 @@ class _Cut:
 def cut(text: str, spans: Collection[tuple[int, int]], about: Collection[str]) -> tuple[str, list[str]] | None:
     """Cut some places out of a text, each with the words that lead to it.
 
-    Args:
-        text: What somebody said.
-        spans: Places to cut, as `spans_of` returns them.
-        about: Stems of words that name what is cut: those of the argument and its description.
-
     Returns:
         What is left, and the words cut out, in order; None if a place has no words that could go with it, nothing would be left, or there
         are more than 50 places.
@@ -204,12 +199,7 @@ def _phrase(text: str, start: int, end: int, about: Collection[str]) -> _Cut | N
 
 
 def find_unnatural(text: str, before: str) -> str:
-    """Return what in a changed text no person would write; empty if nothing is found.
-
-    Args:
-        text: The text as it is now.
-        before: The text it was made from: what was there already does not count.
-    """
+    """Return what in a changed text no person would write; empty if nothing is found."""
     if not re.search(r"\w\W+\w", text):
         return "fewer than two words"
     for pattern, fault in _FAULTS:

@@ -68,8 +68,6 @@ class Check:
     """A criterion.
 
     Attributes:
-        name: Its name in counts.
-        about: A line that says what it looks for.
         group: `replaced` or `removed`: what it applies to.
         find: Looks at a pair; yields what it finds and whether a person must look.
     """
@@ -81,14 +79,7 @@ class Check:
 
 
 def check_manipulated(original: Scenario, changed: Scenario, pool: Pool | None = None, limit: float = SERVES_LIMIT) -> list[FailedCheck]:
-    """Return what is wrong with a manipulated scenario; empty if nothing is found.
-
-    Args:
-        original: The complete scenario.
-        changed: Its manipulated version: group `replaced` or `removed`.
-        pool: Compares APIs; without it those checks are left out.
-        limit: Cosine from which an API is assumed to do another's work.
-    """
+    """Return what is wrong with a manipulated scenario; empty if nothing is found."""
     pair = _Pair(original, changed, pool, limit)
     written = isinstance(changed.target, YesNo) and changed.target.made_by == BY_PEOPLE
     return [

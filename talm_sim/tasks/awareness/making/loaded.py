@@ -29,8 +29,6 @@ class LoadedSource:
     """The content of a source.
 
     Attributes:
-        scenarios: Its scenarios, in order.
-        problems: What could not be used.
         removed: Manipulations that people wrote already, by the id of the complete scenario; where a source has any, rules remove nothing.
         asked: The facts that a request asks for, by the id of the complete scenario, where built-in tools return them.
     """

@@ -77,10 +77,6 @@ def replace_all(scenarios: Iterable[Scenario], pool: Pool) -> dict[str, Scenario
 
     What comes after the last time a swap may occur takes the next nearest API.
 
-    Args:
-        scenarios: All scenarios, in a fixed order: the result for one depends on those before it.
-        pool: Where substitutes come from.
-
     Returns: The results by id.
     """
     first = {one.id: (one, replace_tools(one, pool)) for one in scenarios}
@@ -154,11 +150,9 @@ class Manipulator:
     """Makes all manipulations of a scenario.
 
     Args:
-        options: What is asked for.
         scenarios: All scenarios of the source: how often a swap occurs is seen over all.
         pool: Where substitutes come from; None if no tools are replaced.
         model: Removes words, and says whether what is shown can serve; None if rules do.
-        prompts: The wording for it.
         removed: What people removed already, by scenario; None if rules are to remove words.
     """
 

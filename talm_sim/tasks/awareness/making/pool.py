@@ -75,8 +75,6 @@ class Pool:
     """APIs of some sources, each listed and embedded once.
 
     Args:
-        apis: The APIs.
-        embedder: Compares them.
         serving: Finds by calls whether one serves a part of a request; None if they cannot be called.
     """
 

@@ -15,12 +15,7 @@ Swap = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A scenario of which nothing was made, and why.
-
-    Attributes:
-        id: The scenario's.
-        reason: The reason in a few words, the same for all scenarios skipped for it.
-    """
+    """A scenario of which nothing was made, and why."""
 
     id: str
     reason: str
@@ -33,12 +28,6 @@ def replace_tools(scenario: Scenario, pool: Pool, limit: float = SERVES_LIMIT, u
     one, does not yet replace another needed one, does not search the whole web, and is not near enough to any needed one to do its work,
     unless its name says that it does something else; it gives no part of what is asked for where it can be called; and the swap is not used
     up. There is no draw, so the result is deterministic.
-
-    Args:
-        scenario: A complete scenario.
-        pool: Where substitutes come from.
-        limit: Cosine from which an API is held to do another's work.
-        used_up: Swaps that were made often enough.
     """
     target = scenario.target
     if not isinstance(target, YesNo) or target.gold != "yes":

@@ -63,7 +63,6 @@ class Serving:
 
     Args:
         call: Calls a tool; raises `ToolError` if the tool refuses.
-        specs: The tools.
         asked: The facts that each request asks for, by the id of its complete scenario.
         scenarios: The complete scenarios: one gold call of each tool shows what the tool returns.
     """

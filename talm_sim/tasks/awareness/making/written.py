@@ -64,13 +64,7 @@ def read_object(text: str, key: str) -> JsonObject | None:
 
 
 def read_removal(text: str, scenario: Scenario, made_by: str) -> Scenario | str:
-    """Read a model's answer: the scenario with the user's words as the model changed them, or why it cannot be used.
-
-    Args:
-        text: The answer: JSON with `thought` and `answer`, the changed conversation (figure 16).
-        scenario: The complete scenario.
-        made_by: The model's name.
-    """
+    """Read a model's answer: the scenario with the user's words as the model changed them, or why it cannot be used."""
     found = read_object(text, "answer")
     if found is None:
         return "the answer is no JSON with `answer`"
@@ -87,13 +81,7 @@ def read_removal(text: str, scenario: Scenario, made_by: str) -> Scenario | str:
 
 
 def replace_user_words(scenario: Scenario, said: Sequence[str], made_by: str) -> Scenario:
-    """Return the scenario with other words of the user's, in order, and what they no longer say.
-
-    Args:
-        scenario: The complete scenario.
-        said: A text for each message of the user's; one that differs in white space alone stays as it was.
-        made_by: Who changed them.
-    """
+    """Return the scenario with other words of the user's, in order, and what they no longer say."""
     words = iter(said)
     turns: list[Turn] = []
     gone: list[str] = []

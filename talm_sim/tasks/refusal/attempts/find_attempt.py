@@ -178,10 +178,6 @@ _NAMES = re.compile(r"[\[(\"'`\s]*([^\W\d][\w.:/-]{0,255}(?:[\"'`\s]*,[\"'`\s]*[
 def find_attempt(text: str, tools: Sequence[JsonObject] = ()) -> Attempt | None:
     """Return the first attempt at a tool call in what a model wrote, by the rules of docs/refusal.md.
 
-    Args:
-        text: The raw output; thoughts in it are skipped.
-        tools: Specifications of the shown tools.
-
     Returns:
         The attempt; None if there is none. The time is linear in the length of `text`.
 

@@ -32,9 +32,6 @@ def export_bfcl(run: RunView) -> Exported:
 
     DIR is what `bfcl evaluate --result-dir` takes. It has one folder per language and per epoch, if the run has several. Episodes that
     ended in an error are left out.
-
-    Raises:
-        PrerequisiteError: The run has no finished answer to a row of BFCL.
     """
     scenarios = {one.id: one for one in run.scenarios() if one.group in SUBSETS and (isinstance(one.target, Calls) or one.group in MULTI_TURN)}
     pythonic = run.job.task.calls_as(run.job) == PYTHONIC

@@ -15,11 +15,7 @@ _HOW = "pip install --no-deps bfcl-eval, or give the folder that has them with -
 
 
 def find_installed_data() -> Path:
-    """Find the data of the installed `bfcl-eval` package, which is not imported.
-
-    Raises:
-        PrerequisiteError: It is not installed.
-    """
+    """Find the data of the installed `bfcl-eval` package, which is not imported."""
     spec = find_spec("bfcl_eval")
     for place in spec.submodule_search_locations or () if spec else ():
         if (folder := Path(place) / "data").is_dir():
@@ -28,25 +24,14 @@ def find_installed_data() -> Path:
 
 
 def find_package(path: Path | None) -> Path:
-    """Find the folder of the package itself, which has the simulated APIs of the multi-turn rows and the check of their answers.
-
-    Args:
-        path: What the user named; None for the installed package.
-
-    Raises:
-        PrerequisiteError: It is not there.
-    """
+    """Find the folder of the package itself, which has the simulated APIs of the multi-turn rows and the check of their answers."""
     from talm_sim.tools_env.sources.bfcl.apis import package_folder  # not at the top: a table needs no tools
 
     return package_folder(find_installed_data() if path is None else bfcl_folder(path))
 
 
 def bfcl_folder(path: Path) -> Path:
-    """Find the folder of BFCL's files in what the user named: that folder, the package's, or the one that the package was installed into.
-
-    Raises:
-        PrerequisiteError: It is missing, or one of the files is.
-    """
+    """Find the folder of BFCL's files in what the user named: that folder, the package's, or the one that the package was installed into."""
     if not path.exists():
         raise PrerequisiteError(f"{path}: does not exist; give the folder of BFCL's files, or a translation's JSONL file.")
     if path.is_file():
@@ -61,11 +46,7 @@ def is_own(path: Path) -> bool:
 
 
 def data_version(folder: Path) -> Version:
-    """Read from the names of its files (`BFCL_v4_irrelevance.json`) which version of BFCL's data a folder holds.
-
-    Raises:
-        PrerequisiteError: It has no such files, those of several versions, or of one that is not supported.
-    """
+    """Read from the names of its files (`BFCL_v4_irrelevance.json`) which version of BFCL's data a folder holds."""
     versions = {f"v{match[1]}" for file in folder.glob("BFCL_v*.json") if (match := _VERSION.fullmatch(file.name))}
     if not versions:
         raise PrerequisiteError(f"{folder}: contains no file BFCL_v3_*.json or BFCL_v4_*.json; {_HOW}.")
@@ -79,11 +60,7 @@ def data_version(folder: Path) -> Version:
 
 
 def subset_file(folder: Path, subset: Subset, version: Version) -> Path:
-    """Return the file of a subset's questions; if its rows need ground truths, check that theirs is there too.
-
-    Raises:
-        PrerequisiteError: One of them is missing or empty.
-    """
+    """Return the file of a subset's questions; if its rows need ground truths, check that theirs is there too."""
     name = V3_NAMES.get(subset.name, subset.name) if version == "v3" else subset.name
     file = folder / f"BFCL_{version}_{name}.json"
     for one in (file, answers_of(file)) if subset.expected in ("calls", "turns") else (file,):

@@ -34,7 +34,6 @@ class LoadedBfcl:
     """The rows of BFCL that were asked for.
 
     Attributes:
-        scenarios: One per row, subset by subset in the order asked for, and within each, language by language.
         version: Version of the data; None if a translation's files do not show it.
         notes: Notes on them: row counts that are not BFCL's, and ground truths that are faulty as published.
     """
@@ -53,9 +52,6 @@ def load_bfcl(path: Path | None, subsets: Sequence[str], languages: Sequence[str
             None takes the data of the installed `bfcl-eval` package.
         subsets: Names of `SUBSETS`.
         languages: Codes such as `vi`.
-
-    Raises:
-        PrerequisiteError: The data are missing, have nothing of a subset or language, or a row is broken; the message names file, line and key.
     """
     for name in subsets:
         if name not in SUBSETS:

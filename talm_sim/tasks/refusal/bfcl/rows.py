@@ -25,13 +25,7 @@ _decode = json.JSONDecoder().raw_decode
 
 @dataclass(frozen=True, slots=True)
 class FileRow:
-    """A line of a file.
-
-    Attributes:
-        where: File and line.
-        text: The line unchanged.
-        row: The parsed line.
-    """
+    """A line of a file."""
 
     where: str
     text: str
@@ -51,11 +45,7 @@ def is_row(line: Any) -> bool:
 
 
 def read_line(where: str, text: str) -> FileRow:
-    """Read a line with a row.
-
-    Raises:
-        PrerequisiteError: It is not a JSON object, or has no `id`; the message names `where`.
-    """
+    """Read a line with a row."""
     try:
         row = parse(text)
     except ValueError as err:
@@ -70,19 +60,8 @@ def read_line(where: str, text: str) -> FileRow:
 def scenario_of(line: FileRow, answer: FileRow | None, subset: Subset, name: str, language: str, source: Source) -> tuple[Scenario, str]:
     """Turn a row into a scenario.
 
-    Args:
-        line: The row: `id`, `question` and `function`.
-        answer: The row with its `ground_truth`, which may be the same; None if the subset needs none.
-        subset: The subset that the row belongs to.
-        name: The scenario's id.
-        language: Language of the question.
-        source: Where the row comes from.
-
     Returns:
         The scenario, and what is known to be faulty about its ground truth; empty if nothing is.
-
-    Raises:
-        PrerequisiteError: Something is missing or does not fit; the message names file, line and key.
     """
     functions = _functions(line)
     if not functions and subset.expected != "none":

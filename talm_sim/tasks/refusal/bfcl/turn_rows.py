@@ -24,19 +24,7 @@ _UNEVEN = frozenset({"multi_turn_base_154"})
 
 
 def turns_scenario(line: FileRow, answer: FileRow | None, subset: Subset, name: str, specs: Mapping[str, ToolSpec], source: Source) -> Scenario:
-    """Turn a row into a scenario.
-
-    Args:
-        line: The row.
-        answer: The row with its `ground_truth`.
-        subset: The subset that the row belongs to.
-        name: The scenario's id.
-        specs: All functions; the category of each is its class.
-        source: Where the row comes from.
-
-    Raises:
-        PrerequisiteError: Something is missing or does not fit; the message names file, line and key.
-    """
+    """Turn a row into a scenario."""
     if answer is None:
         raise line.fault(f"id: '{line.row['id']}' has no ground truth, and a row of {subset.name} needs one; add it, or remove the row.")
     classes, configs = line.row.get("involved_classes"), line.row.get("initial_config")

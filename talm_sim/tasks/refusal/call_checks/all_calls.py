@@ -15,11 +15,6 @@ from talm_sim.types import AcceptedCall, Calls, JsonObject, ToolCall
 def check_calls(found: Sequence[ToolCall], target: Calls, tools: Sequence[JsonObject]) -> CheckResult:
     """Check the calls of an answer.
 
-    Args:
-        found: The calls, in the order written, by the names the functions have in `tools`.
-        target: What is right: these calls, any call, or none.
-        tools: Specifications of the functions shown, in BFCL's form, in JSON Schema, or in an OpenAI `{"type": "function"}` object.
-
     Returns:
         The outcome, the first fault, and the same in words.
 

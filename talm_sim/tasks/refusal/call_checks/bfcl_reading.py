@@ -49,9 +49,6 @@ class _UnreadError(ValueError):
 def read_as_bfcl(text: str) -> tuple[ToolCall, ...]:
     """Read the calls in an answer as BFCL does.
 
-    Args:
-        text: What a model wrote, without its thoughts.
-
     Returns:
         The calls; none if BFCL's decoder fails, or finds an empty list.
 

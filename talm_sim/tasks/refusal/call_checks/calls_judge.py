@@ -88,13 +88,7 @@ def tools_of(scenario: Scenario) -> list[JsonObject]:
 
 
 def calls_of(episode: Episode, tools: Sequence[JsonObject], syntax: str) -> tuple[ToolCall, ...]:
-    """Return the calls of an answer: those that the model's provider reported, otherwise those in the text.
-
-    Args:
-        episode: The episode.
-        tools: Tools from which the text's reader takes the types of values.
-        syntax: The language of the functions. Calls written in Java or JavaScript are read as such.
-    """
+    """Return the calls of an answer: those that the model's provider reported, otherwise those in the text."""
     if not episode.model_turns:
         return ()
     turn = episode.model_turns[-1]

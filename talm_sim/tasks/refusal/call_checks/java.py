@@ -41,11 +41,6 @@ _PUT = re.compile(r'put\("([^"\n]*)",\s*([^)]*)\)')
 def java_value(text: str, declared: str, item: str = "any") -> Any:
     """Read the source of a value.
 
-    Args:
-        text: The source.
-        declared: The type declared.
-        item: For a list, the type of its items.
-
     >>> java_value("new int[]{1, 2}", "Array", "integer"), java_value("7L", "long"), java_value("count", "integer")
     ([1, 2], 7, 'count')
     """

@@ -31,11 +31,6 @@ _ROW = re.compile(r"\[([^\]\n]*)\]")
 def javascript_value(text: str, declared: str, item: str = "any") -> Any:
     """Read the source of a value.
 
-    Args:
-        text: The source.
-        declared: The type declared.
-        item: For an array, the type of its items.
-
     >>> javascript_value("[1, 2]", "array", "integer"), javascript_value("{a: 'x'}", "dict"), javascript_value("items", "array")
     ([1, 2], {'a': 'x'}, 'items')
     """

@@ -74,11 +74,7 @@ Decoded = list[dict[str, dict[str, Any]]]
 
 
 class BfclOfficialJudge(Judge):
-    """Passes an episode where the installed `bfcl-eval` does; its label is their error type.
-
-    Raises:
-        PrerequisiteError: The package, or what it reads Java and JavaScript with, is not installed.
-    """
+    """Passes an episode where the installed `bfcl-eval` does; its label is their error type."""
 
     name = "bfcl-official"
     measure = Measured(name="bfcl_official", head="BFCL", about="BFCL's own checker, as installed, passes the calls", better="higher")
@@ -112,14 +108,7 @@ class Official:
     parsers: Mapping[str, Callable[[str], Any]]
 
     def judge(self, episode: Episode, target: Calls, tools: Sequence[JsonObject], *, pythonic: bool = False) -> tuple[bool | None, str, str]:
-        """Return what the checker says: right or not (None: nothing), its error type, and its words.
-
-        Args:
-            episode: The episode to judge.
-            target: What is right.
-            tools: The functions shown.
-            pythonic: Whether calls were asked for as a list in Python's syntax.
-        """
+        """Return what the checker says: right or not (None: nothing), its error type, and its words."""
         calls = self._calls(episode, tools, target.syntax, pythonic)
         if target.expected != "calls":
             right = bool(calls) == (target.expected == "any")
@@ -160,11 +149,7 @@ def _is_slow(arguments: Mapping[str, Any]) -> bool:
 
 @cache
 def load_official() -> Official:
-    """Import the checker and the two parsers of the installed package, and none of the providers it otherwise imports.
-
-    Raises:
-        PrerequisiteError: It, or what its parsers need, is not installed.
-    """
+    """Import the checker and the two parsers of the installed package, and none of the providers it otherwise imports."""
     try:
         parsers = {syntax: getattr(import_module(module), name) for syntax, (module, name) in _PARSERS.items()}
         check = _module_without_providers().ast_checker

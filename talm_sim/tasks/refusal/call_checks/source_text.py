@@ -27,14 +27,7 @@ def number_or_text(text: str) -> int | float | str:
 
 
 def text_between(head: re.Pattern[str], close: str, text: str, least: int = 0) -> str | None:
-    """Return what follows the first `head` with `close` after it in the same line, up to there.
-
-    Args:
-        head: What precedes it.
-        close: What ends it.
-        text: Where to look.
-        least: Characters there must be between the two.
-    """
+    """Return what follows the first `head` with `close` after it in the same line, up to there."""
     end = broken = -1
     for found in head.finditer(text):
         start = found.end()

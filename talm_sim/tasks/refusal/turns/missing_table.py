@@ -32,14 +32,7 @@ _LABEL_HEADS = {
 
 
 def missing_values(episode: Episode, scenario: Scenario, verdict: Verdict | None, passed: bool | None) -> tuple[dict[str, bool], str]:
-    """Return what an episode adds to the table, and its label; nothing if the judge labelled no turn of it.
-
-    Args:
-        episode: What happened.
-        scenario: The row.
-        verdict: What judge `missing-turn` says.
-        passed: Whether BFCL's own check passes the row; None if it does not say.
-    """
+    """Return what an episode adds to the table, and its label; nothing if the judge labelled no turn of it."""
     found = read_missing_turn(episode, scenario) if verdict is not None and verdict.label else None
     if verdict is None or found is None:
         return {}, ""
@@ -55,12 +48,7 @@ def missing_values(episode: Episode, scenario: Scenario, verdict: Verdict | None
 
 
 def missing_measures(rows: Sequence[Row], *, asked: bool) -> Iterator[Measure]:
-    """Return the columns of the table; none if no row has such a turn.
-
-    Args:
-        rows: Those of a group.
-        asked: Whether a person can be asked in some of the run's rows.
-    """
+    """Return the columns of the table; none if no row has such a turn."""
     if not any("missing_looked" in row.values for row in rows):
         return
     for name, (head, about, better) in _COLUMNS.items():

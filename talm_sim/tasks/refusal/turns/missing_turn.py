@@ -1,15 +1,8 @@
 """Judge `missing-turn`: it labels what a model does in the turn that lacks a function or a value, which BFCL's own check does not look at.
 
 `multi_turn_miss_func` hides a function for one turn, and `multi_turn_miss_param` leaves a value out of a message. The next turn brings it. The
-first label that holds is the turn's:
-
-- `not_shown`: a function was called that was not shown in this turn, or that there is not;
-- `guessed`, if a value is missing: a call changed the state, or was one of a function that the right calls of the next turn use;
-- `acted_in_part`, if a function is hidden: a call changed the state. Some requests need shown functions too, so it is not scored;
-- `asked`, if a question was put to a person, where there is one;
-- `asked`, `said_it_cannot`, `other_text` or `silent`, by the turn's last text; see `texts`. A call that is only written in it is other text.
-
-In `multi_turn_miss_param` a person's answer ends the turn, so that calls after it belong to the next one.
+first label of docs/refusal.md's list that holds is the turn's. In `multi_turn_miss_param` a person's answer ends the turn, so that calls after
+it belong to the next one.
 """
 
 from __future__ import annotations

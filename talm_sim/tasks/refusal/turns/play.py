@@ -64,17 +64,7 @@ def tool_traffic(job: Job[RefusalOptions], recorded: Recorded) -> Traffic:
 async def open_turns(
     job: Job[RefusalOptions], shared: Shared, asked: Opened[Job[Any]], control: Callable[[str, Scenario], Model | None]
 ) -> AsyncIterator[Opened[Job[Any]]]:
-    """Open what the multi-turn rows of a run need, beside what its other rows need.
-
-    Args:
-        job: The settled job.
-        shared: What the runs of a session share.
-        asked: What was opened for the other rows.
-        control: The policy of a control for a scenario.
-
-    Raises:
-        PrerequisiteError: The package, or what it needs, is not there; or the template is only for single requests.
-    """
+    """Open what the multi-turn rows of a run need, beside what its other rows need."""
     from talm_sim.agent.episode import Agent
     from talm_sim.agent.graph import TalmRules, talm_graph
     from talm_sim.tasks.refusal.turns.prompted import acting_model

@@ -23,16 +23,7 @@ _FORMS = {"injected": "hermes", "pythonic": "pythonic"}
 
 
 def acting_model(model: Model, template: str, text: str) -> Model:
-    """Return a model as it acts by a template; a control calls natively whatever the template.
-
-    Args:
-        model: The model.
-        template: The settled template.
-        text: Its wording, if it shows the tools in a system message.
-
-    Raises:
-        PrerequisiteError: It writes single requests only.
-    """
+    """Return a model as it acts by a template; a control calls natively whatever the template."""
     if template == CHAT or isinstance(model, ScenarioModel):
         return model
     if template not in TOLD:
@@ -48,11 +39,6 @@ class PromptedModel:
 
     The system message shows the tools that are offered now, so that a tool that arrives later is in it from then on. What the model called is
     written again as it was asked to write it, and results are told by the user.
-
-    Args:
-        model: What writes.
-        template: Its template.
-        text: The wording of the template, with a place for the tools.
     """
 
     def __init__(self, model: Model, template: str, text: str) -> None:

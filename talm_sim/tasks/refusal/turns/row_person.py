@@ -41,7 +41,6 @@ class RowPerson:
     """Answers in the turn that lacks something; knows nothing in another one, so that no question brings a value before its time.
 
     Args:
-        scenario: The row.
         responder: Answers in that turn; None for the row's next message, said once.
         who: Who answers, in words that the event keeps.
     """
@@ -68,11 +67,7 @@ class RowPerson:
 
 
 def settle_human(job: Job[RefusalOptions]) -> str:
-    """Return who answers: nobody unless the user says who.
-
-    Raises:
-        PrerequisiteError: The run has no row in which a person answers, or an option about the person does not fit.
-    """
+    """Return who answers: nobody unless the user says who."""
     human = "none" if job.options.human == "auto" else job.options.human
     if human != "none" and LACKS_VALUE not in job.options.subset.split(","):
         raise PrerequisiteError(f"--human {human}: a person answers only in BFCL's rows of {LACKS_VALUE}; add that --subset, or leave it out.")
@@ -95,12 +90,9 @@ class Person:
     """The parts that a run needs for its person.
 
     Attributes:
-        prompts: The wording.
         tool: The tool that asks; None where nobody can be asked.
         waits: Whether a question waits for its answer.
         responder: Makes what answers at once; None if nothing does.
-        limits: How many questions the person is asked; None for no limit.
-        wording: The texts that were loaded, by their names in messages.
     """
 
     prompts: Prompts
@@ -112,16 +104,7 @@ class Person:
 
 
 async def open_person(job: Job[RefusalOptions], shared: Shared, environment: Environment) -> Person:
-    """Open whoever answers; what a `recorded` person says is in the recording if the model is replayed, and otherwise in the row.
-
-    Args:
-        job: The final job.
-        shared: What the runs of a session share.
-        environment: The functions.
-
-    Raises:
-        PrerequisiteError: The model that plays the person can be neither replayed nor asked live.
-    """
+    """Open whoever answers; what a `recorded` person says is in the recording if the model is replayed, and otherwise in the row."""
     from talm_sim.agent.ask_limits import limits_of
     from talm_sim.agent.responders import responder_kind
 

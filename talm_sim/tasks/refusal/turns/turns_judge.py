@@ -46,7 +46,6 @@ class BfclTurnsJudge(Judge):
     """Passes a multi-turn row that the package's own check passes; its label is the type of the error.
 
     Raises:
-        PrerequisiteError: The package is not there, or nothing can be sandboxed here.
         ProviderError: Not even the right calls can be checked here.
     """
 
@@ -85,12 +84,6 @@ async def _check_turns(
     packages: Sequence[Path], scenario: Scenario, steps: Sequence[Sequence[Sequence[str]]], gold: Sequence[Sequence[str]]
 ) -> dict[str, Any] | str:
     """Return what the package's check says of the calls in each turn, in a process of its own; a text that says why it says nothing.
-
-    Args:
-        packages: The folders that it is imported from, the package's first.
-        scenario: The row.
-        steps: The calls that were made, by turn and step; see `steps_of`.
-        gold: The right calls, by turn.
 
     Raises:
         ProviderError: The sandbox could not be started.

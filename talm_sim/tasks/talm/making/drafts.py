@@ -39,10 +39,8 @@ class CalledTool:
     """A tool that was called.
 
     Attributes:
-        spec: The tool.
         arguments: Its arguments.
         answers: Its answers, each time to the same call.
-        source: Where it comes from.
         kept: Names of arguments that get no other value.
         instead_of: The values in the descriptions, for arguments that got other values.
     """
@@ -60,7 +58,6 @@ class Draft:
     """The scenarios drafted for a tool.
 
     Attributes:
-        tool: Its name.
         scenarios: The perfect one and its variants; none if nothing can be asked of the tool.
         left_out: Why a scenario, or a variant of it, is missing.
         given_away: Arguments that could have been left out if a description did not say their values.
@@ -112,16 +109,7 @@ class _Request:
 
 
 def draft_scenarios(tried: Sequence[CalledTool], specs: Mapping[str, ToolSpec], now: datetime | None = None) -> list[Draft]:
-    """Draft scenarios of tools that were called; those that `check_scenarios` finds fault with are left out, with the reason.
-
-    Args:
-        tried: The tools.
-        specs: Every tool there is.
-        now: The time; facts that depend on it are not asked for.
-
-    Returns:
-        One entry per tool, in order.
-    """
+    """Draft scenarios of tools that were called, an entry per tool; what `check_scenarios` finds fault with is left out, with the reason."""
     now = now or datetime.now(UTC)
     asked = set[tuple[str, ...]]()
     drafts = [_draft(one, _offered_tools(tried, place), now, asked) for place, one in enumerate(tried)]
@@ -132,12 +120,7 @@ def draft_scenarios(tried: Sequence[CalledTool], specs: Mapping[str, ToolSpec], 
 
 
 def can_leave_out(tried: CalledTool, others: Sequence[CalledTool]) -> bool:
-    """Return whether an argument of a call can be left out of its request without its value being given away by the request or the tools.
-
-    Args:
-        tried: The call.
-        others: All tools that were called, the call's own among them: a scenario offers some of them.
-    """
+    """Return whether an argument of a call can be left out of its request without its value being given away by the request or the tools."""
     place = next(number for number, one in enumerate(others) if one.spec.name == tried.spec.name)
     offered = _offered_tools(others, place)
     return any(_leave_argument_out(tried, request, offered)[0] for request in _requests(tried, datetime.now(UTC)))

@@ -247,8 +247,6 @@ class FaultKind:
     """A row of the paper's list.
 
     Attributes:
-        name: What the judge calls it.
-        part: The text that may have it.
         about: What is wrong, for the judge and the docs.
         check: Name of the rule that looks for it; empty where the judge does.
     """

@@ -27,9 +27,7 @@ class Item:
     """One multiple-choice item before its tools are chosen.
 
     Attributes:
-        source: The question it was made from.
         gold: The behaviour that is right.
-        question: What is asked.
         missing: The argument that was left out, where one was.
         removed: Whether the tool is taken away in place of the question.
     """
@@ -78,14 +76,6 @@ def rows_of(
     the tool of the source question, `many` further tools of its category: beside it, or, where nothing can answer, in its place. Where the
     tool is removed, `zero` and `many` show what was beside it, and of that nothing that may take its place (`is_kin`) as long as there is
     something else.
-
-    Args:
-        item: The item.
-        options: Text of each behaviour.
-        writer: Who wrote the texts: the row's `source`.
-        tool_use: Why the request needs a tool (When2Call, section 2.2).
-        seed: Decides which tools are shown, and in which order.
-        every: Whether to write a row for each set of tools; else one row, its set drawn by lot.
     """
     source, out_of_reach = item.source, item.gold is Behaviour.CANNOT_ANSWER
     draw = random.Random(derive_seed(seed, source.id, Behaviour.TOOL_CALL.value if item.removed else item.gold.value))

@@ -27,12 +27,9 @@ class Rejection:
     """A text that was rejected or could not be had.
 
     Attributes:
-        source: Id of the source question.
         item: Gold behaviour of the item the text was for.
         text_of: `question`, or the behaviour of the option.
         check: Name of the check it failed; `written` where there was no whole text to check.
-        reason: What is wrong.
-        text: The text.
         question: The question it answers, for an option.
         attempt: Which attempt it was, from 1.
     """
@@ -52,7 +49,6 @@ class ItemOutcome(Made):
     """The outcome of one source question.
 
     Attributes:
-        tool_use: Why it needs a tool.
         not_tried: Gold behaviour to the reason why no item of it was tried.
         given_up: Gold behaviours whose item was given up.
         judged: How many of its items the judge answered on (`read`), and how many of its answers could not be read (`unreadable`).
@@ -73,16 +69,7 @@ class ItemOutcome(Made):
 async def make_items(
     source: SourceQuestion, writer: Writer, *, seed: int, attempts: int = 1, every: bool = True, unable: str = "removed"
 ) -> ItemOutcome:
-    """Make the items of one source question (When2Call, section 2.2).
-
-    Args:
-        source: The source question.
-        writer: Writes the texts.
-        seed: Decides which parameter is left out and which tools are shown.
-        attempts: How often a text is written before its item is given up.
-        every: Whether an item becomes a row for each set of tools, or one row.
-        unable: Whether what cannot be served lacks its tool (`removed`), is another request (`written`), or `both`.
-    """
+    """Make the items of one source question (When2Call, section 2.2)."""
     outcome = ItemOutcome(source=source.id, digest=source.digest)
     label = await writer.tool_use(source)
     if label.problem:

@@ -64,12 +64,7 @@ _REFUSALS = (
 
 
 class RuleWriter:
-    """Writes items by rule.
-
-    Args:
-        sources: All source questions: a made-up answer is another one's true answer where there is one.
-        seed: Decides which of the fixed phrasings is taken.
-    """
+    """Writes items by rule."""
 
     name = "talm-sim rules"
 

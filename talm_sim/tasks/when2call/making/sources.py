@@ -30,9 +30,6 @@ class SourceQuestion:
 
     Attributes:
         id: Scenario id and number of the gold call.
-        question: The user's words.
-        call: The gold call.
-        spec: The tool it calls.
         others: Further tools of the same category, none of which the request needs.
         facts: What the call's result says of the question; the values are true, so a made-up answer must miss them.
         removal: A human-checked rewriting that leaves one argument out, where there is one.

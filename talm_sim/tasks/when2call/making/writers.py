@@ -110,9 +110,7 @@ class ModelWriter:
     """Has a chat model write, one short conversation a text.
 
     Args:
-        model: Writes the texts.
         labeller: Gives the label; the same model, constrained where it is too weak to keep to one.
-        prompts: The wording.
         options: How it samples (appendix C: temperature 0.6, top-p 0.95); a text cut off at `max_new_tokens` is written once more with twice as
             many, every request derives its own seed, and with `tool_use` `call` the gold call says why a request needs a tool (a very small
             model answers anything).

@@ -31,9 +31,6 @@ def draw_sample(scenarios: Sequence[Scenario], number: int, by: str, seed: int) 
         number: How many of each class.
         by: `class`, or `class,tools`: within a class, no, one and several tools shown keep their shares, by largest remainders.
         seed: Seed of the draw.
-
-    Raises:
-        PrerequisiteError: `by` names something else, or a class has fewer scenarios.
     """
     keys = [key.strip() for key in by.split(",")]
     for key in keys:
@@ -90,9 +87,6 @@ def build_set(scenarios: Sequence[Scenario], kind: Kind, *, seed: int = 0, balan
         balance: `natural`: the classes as they come; `paper`: in the shares of the paper's sets, as many as the scarcest class allows;
             `calls`: two right tool calls to one of the rest, as in the paper's blend for SFT. In a preference set, the half of wrong
             behaviour has these shares.
-
-    Raises:
-        PrerequisiteError: No row can be made, or the set cannot be balanced.
     """
     made = TrainingSet(kind)
     usable = [scenario for scenario in scenarios if _note_flaw(made, scenario, _flaw(scenario, kind))]
