@@ -304,6 +304,18 @@ class Endpoint:
             request.extensions[LOGICAL_URL] = self._logical_base + path
 
 
+class EndpointModel:
+    """A model behind an endpoint; `fields` are further ones of each request, and `room` the tokens for thought beside an answer's limit."""
+
+    def __init__(self, name: str, model: str, endpoint: Endpoint, *, fields: dict[str, Any] | None = None, room: int = 0) -> None:
+        self.name = name
+        self._model, self._endpoint, self._fields, self._room = model, endpoint, fields or {}, room
+
+    async def aclose(self) -> None:
+        """Release the connections."""
+        await self._endpoint.aclose()
+
+
 def _json_of(response: httpx2.Response) -> object:
     """Return an answer: its text where the server does not call it JSON."""
     kind = response.headers.get("content-type", "json").partition(";")[0]
