@@ -51,14 +51,6 @@ def read_labels(
 ) -> tuple[Labels, int]:
     """Read a CSV file of labels, with a head: `episode`, `label`, `shown`, and where they are there `name` and `note`.
 
-    Args:
-        file: The file.
-        question: What was asked.
-        sample: The episodes that people judge.
-        people: What people said so far; equal labels change nothing.
-        shown: Id of each episode to the digest of what people are shown of it; labels of anything else are refused.
-        name: Whose labels they are, where the file does not say.
-
     Returns:
         The labels that are new, and how many of its lines have none.
     """

@@ -26,14 +26,7 @@ from talm_sim.types import JsonObject, Usage
 
 
 def score(engine: VllmEngine, tokenizer: Any, prompt: str, options: Sequence[str], *, reuse: bool = True) -> Job[list[Continuation]]:
-    """Say how likely each option is as the continuation of a prompt.
-
-    Args:
-        engine: Started by the time the job runs.
-        tokenizer: Of transformers, so that text becomes tokens as for other local models.
-        prompt: To the letter.
-        options: To the letter, as they continue the prompt.
-        reuse: Whether the options read the prompt from the cache; False computes everything for each, to compare.
+    """Say how likely each option is as the continuation of a prompt; without `reuse`, each is computed whole, to compare.
 
     Raises:
         ContextOverflowError: The prompt with its longest option does not fit.
