@@ -26,6 +26,7 @@ __all__ = [
     "ToolError",
     "ToolStatusError",
     "ToolsGoneError",
+    "command_lines",
     "did_you_mean",
     "format_names",
     "full_name",
@@ -38,6 +39,7 @@ __all__ = [
 
 
 _PLAIN = re.compile(r"(?![=%])[A-Za-z0-9_@%+=:,./-]+")
+_WORDS = re.compile(r"(?:--[\w-]+ (?!-))?(?:[^\s'\\]|'[^']*'|\\.)+")
 _PARTS = re.compile(r"[^'\\]+|['\\]")
 _NOT_COPIED = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 """Unicode categories of what a terminal does not show, or acts on: controls, direction marks, halves of pairs, line ends."""
@@ -249,8 +251,26 @@ def line_to_copy(*words: str) -> str:
     >>> line_to_copy("talm-sim", "report", "my run")
     "talm-sim report 'my run'"
     >>> line_to_copy("talm-sim", "report", "my\nrun")
-    'no command to copy, because a name in it contains control characters'
+    'no command to copy: a name in it has control characters'
     """
     if not all(map(_is_copyable, words)):
-        return "no command to copy, because a name in it contains control characters"
+        return "no command to copy: a name in it has control characters"
     return " ".join(map(quote, words))
+
+
+def command_lines(command: str, width: int) -> list[str]:
+    r"""Return a command as lines of at most `width` columns, with a backslash where a shell reads on; a longer word is left whole.
+
+    >>> command_lines("talm-sim show 'my run':a --all", 22)
+    ['talm-sim show \\', "  'my run':a --all"]
+    """
+    if len(command) <= width or command.startswith("no command"):
+        return [command]
+    lines = [""]
+    for word in _WORDS.findall(command):
+        if lines[-1].strip() and len(f"{lines[-1]} {word}") > width - 2:
+            lines[-1] += " \\"
+            lines.append(f"  {word}")
+        else:
+            lines[-1] += f"{' ' * bool(lines[-1])}{word}"
+    return lines

@@ -40,4 +40,4 @@ def test_a_plain_name_stays_plain(plain: str) -> None:
 @pytest.mark.parametrize("name", ["a\nb", "a\tb", "\x1b[2J", "a\x9bb", "a\u202eb", "a\u2028b", "a\u200bb", "a\ud800b", "\x7f"])
 def test_a_name_with_control_characters_is_no_line_to_copy(name: str) -> None:
     said = line_to_copy("talm-sim", "show", name)
-    assert said == "no command to copy, because a name in it contains control characters"
+    assert said == "no command to copy: a name in it has control characters"

@@ -20,7 +20,7 @@ from talm_sim.cli.report.blocks import summary_records
 from talm_sim.cli.report.layout import Block
 from talm_sim.cli.report.printed_screen import print_screens
 from talm_sim.cli.report.run_usage import total_usage
-from talm_sim.cli.terminal.console import say, stderr
+from talm_sim.cli.terminal.console import say, stderr, stdout, with_command
 from talm_sim.cli.terminal.signals import only_ends
 from talm_sim.cli.terminal.streams import silence_stdout, streams_kept, until_reader_leaves
 from talm_sim.cli.terminal.text import count, count_each, one_line, strip_control
@@ -31,9 +31,11 @@ from talm_sim.runs.api import AGAIN, resume, run
 from talm_sim.runs.events import BudgetSpent
 from talm_sim.runs.prices import Price
 from talm_sim.runs.tool_sources import resume_command
-from talm_sim.store.causes import is_lost
+from talm_sim.store.causes import find_lost, is_lost
 from talm_sim.store.files.manifest import control_name
+from talm_sim.store.result_screen import quoted_row
 from talm_sim.store.stored_run import StoredRun
+from talm_sim.tasks.outcomes import CRASHED
 from talm_sim.tools_env.routes import LOGICAL_HOST
 from talm_sim.types import Termination
 
@@ -177,35 +179,41 @@ def _print_next_step(stored: StoredRun, config: RunConfig, spent: BudgetSpent | 
     prices = [] if config.prices is None else ["--prices", str(config.prices)]
     again = (again if spent else "") or resume_command(stored.job, name, *(["--budget", config.budget, *prices] if spent else ()))
     lines, failures, crashed = [""], stored.failed, stored.crashed_episodes()
+    shown = config.against is None and stdout().is_terminal and stderr().is_terminal  # what the screen above says is not said again
     if failures:
         first = next(episode for episode in stored.episodes() if episode.termination.failed)
-        lines.append(f"{count(failures, 'episode')} failed, for example {strip_control(first.id)}: {one_line(first.error, 300)}")
+        known = shown and any(find_lost(stored, stored.rows()))
+        example = "" if known else f", for example {strip_control(first.id)}: {one_line(first.error, 300)}"
+        lines.append(f"{count(failures, 'episode')} failed{example}")
         if stored.terminations.keys() & set(AGAIN):
-            lines.append(f"retry them with: {again}")
+            lines.append(with_command("retry them with", again))
         if Termination.REPLAY_MISS in stored.terminations and stored.job.config.tools is Traffic.REPLAY:
             missed = [one.error for one in stored.episodes() if one.termination is Termination.REPLAY_MISS]
             if any(LOGICAL_HOST in error for error in missed):
                 live = resume_command(stored.job, name, "--failed", "replay_miss", tools="live")
-                lines.append(f"call the tools instead of replaying them: {live}")
+                lines.append(with_command("call the tools instead of replaying them", live))
     if crashed:
         first = next((episode for episode in crashed if episode.traceback), crashed[0])
         number = count(len(crashed), "episode")
-        lines.append(f"the agent raised an error in {number}, for example {strip_control(first.id)}: {one_line(first.error, 300)}")
-        if first.traceback:
-            lines.append(f"its traceback: {line_to_copy('talm-sim', 'show', f'{name}:{first.id}')}")
+        quoted = quoted_row(stored) if shown else None
+        known = quoted is not None and quoted.outcome == CRASHED.name
+        example = "" if known else f", for example {strip_control(first.id)}: {one_line(first.error, 300)}"
+        lines.append(f"the agent raised an error in {number}{example}")
+        if first.traceback and not known:
+            lines.append(with_command("its traceback", line_to_copy("talm-sim", "show", f"{name}:{first.id}")))
     waiting, finished = stored.open_items, stored.finished
     if waiting:
         asked = () if finished else stored.pending(limit=1)
         such = "".join(f"nothing is finished yet: {strip_control(one.episode_id)} asks: {one_line(one.question)}\n" for one in asked)
-        lines.append(f"{such}{count_each(waiting)} open. Answer with: {line_to_copy('talm-sim', 'answer', name)}")
+        lines.append(such + with_command(f"{count_each(waiting)} open. Answer with", line_to_copy("talm-sim", "answer", name)))
     if spent is not None:
-        lines.append(f"the budget is spent: {left_over(spent)}. Continue with: {again}")
+        lines.append(with_command(f"the budget is spent: {left_over(spent)}. Continue with", again))
     elif finished < stored.total:
-        lines.append(f"not finished. Continue with: {again}")
-    example = next((episode.id for episode in stored.episodes()), None)
-    if example is not None and not config.quiet and config.against is not None:
-        lines.append(f"show an episode: {line_to_copy('talm-sim', 'show', f'{name}:{example}')}")
-        lines.append(f"print this table: {line_to_copy('talm-sim', 'report', name)}")
+        lines.append(with_command("not finished. Continue with", again))
+    seen = next((episode.id for episode in stored.episodes()), None)
+    if seen is not None and not config.quiet and config.against is not None:
+        lines.append(with_command("show an episode", line_to_copy("talm-sim", "show", f"{name}:{seen}")))
+        lines.append(with_command("print this table", line_to_copy("talm-sim", "report", name)))
     if lines[1:]:
         click.echo("\n".join(lines), err=True)
     return bool(waiting) and not finished

@@ -26,16 +26,17 @@ from talm_sim.runs.events import RunFinished
 from talm_sim.runs.resolve import configure
 from talm_sim.scenarios.jsonl import short_form
 from talm_sim.store.files.manifest import run_names
-from talm_sim.store.result_screen import WIDTH
+from talm_sim.store.result_screen import WIDTH, step_lines
 from talm_sim.tasks.registry import find_task, known_scenarios
 from talm_sim.tasks.shared import Shared
-from talm_sim.types import Line
 
 FAULTS = ("http-500", "http-404", "timeout:seconds=.5", "empty-result", "malformed-body", "off-by-one")
 """The faults, one run each."""
+_ROOM = 8
+"""Columns for what a printed command is for."""
 _EXAMPLES = ("talm_sim.examples:careful", "talm_sim.examples:careless")
 _SCENARIOS, _TESTS, _ARGUMENTS = "scenarios.jsonl", "test_agent.py", "arguments.json"
-_GROUPS = {"whole": ("perfect",), "a fact missing": ("underspecified",), "a tool hidden": ("replaceable", "non-replaceable")}
+_GROUPS = {"nothing missing": ("perfect",), "a fact missing": ("underspecified",), "a tool hidden": ("replaceable", "non-replaceable")}
 _OF_BUILT_IN = ("get_place_population", "get_safe_cooking_temperature", "get_target_heart_rates")
 """Those of the built-in tools that scenarios are made for; the others are many."""
 
@@ -85,7 +86,7 @@ def try_session(trying: Trying) -> int:
     every = [one for situations in blocks.values() for one in situations]
     failing = failing_words(every) if trying.agent else ""
     print_lines(matrix_lines([(_title(trying, agent, situations[0]), situations) for agent, situations in blocks.items()]))
-    print_lines(_steps(trying, every, failing))
+    print_lines(line for step in _steps(trying, every, failing) for line in step_lines(*step, _ROOM))
     return 1 if failing else 0
 
 
@@ -151,26 +152,22 @@ def _title(trying: Trying, agent: str, first: Situation) -> str:
     return f"{short_name(first.run.path)}: {what}"
 
 
-def _steps(trying: Trying, situations: Sequence[Situation], failing: str) -> Iterator[tuple[Line, ...]]:
-    """Yield what to look at, and how to repeat it."""
+def _steps(trying: Trying, situations: Sequence[Situation], failing: str) -> Iterator[tuple[str, str]]:
+    """Yield what to look at, and how to repeat it: what each is for, and the command."""
     for situation, row in worst(situations, 2 if trying.agent else 1):
-        yield _step("look at", line_to_copy("talm-sim", "show", f"{short_name(situation.run.path)}:{row.episode}"))
+        yield "look at", line_to_copy("talm-sim", "show", f"{short_name(situation.run.path)}:{row.episode}")
         if trying.agent:
-            yield _step("", one_line(situation.evidence(row), WIDTH - 11))
+            yield "", one_line(situation.evidence(row), WIDTH - _ROOM - 3)
     if failing:
-        yield _step("fails", failing)
+        yield "fails", failing
     if not trying.agent:
-        yield _step("yours", trying.command())
+        yield "yours", trying.command()
     elif trying.save is None:
-        yield _step("repeat", trying.command(*(("--arguments", str(trying.arguments)) if trying.arguments else ()), "--save", "tried"))
-        yield _step("", "which keeps the scenarios, and tests for: pytest tried")
+        yield "repeat", trying.command(*(("--arguments", str(trying.arguments)) if trying.arguments else ()), "--save", "tried")
+        yield "", "which keeps the scenarios, and tests for: pytest tried"
     else:
-        yield _step("repeat", line_to_copy("pytest", str(trying.save)))
-        yield _step("in CI", trying.command("--save", str(trying.save)))
-
-
-def _step(what: str, text: str) -> tuple[Line, ...]:
-    return Line(text=f"  {what:<8} ", style="faint"), Line(text=text)
+        yield "repeat", line_to_copy("pytest", str(trying.save))
+        yield "in CI", trying.command("--save", str(trying.save))
 
 
 def _tests(trying: Trying, situations: Sequence[Situation]) -> str:

@@ -29,7 +29,6 @@ from talm_sim.recordings.library import CassetteLibrary, RecordedAnswer, Recordi
 from talm_sim.recordings.packing import export
 from talm_sim.recordings.player import Player, current_player, playing
 from talm_sim.recordings.redaction import Redactor
-from talm_sim.recordings.tape import Tape
 from talm_sim.recordings.transport import RecordingTransport
 
 __all__ = [
@@ -49,7 +48,6 @@ __all__ = [
     "RecordingTransport",
     "Redactor",
     "Returned",
-    "Tape",
     "current_player",
     "export",
     "model_folder",

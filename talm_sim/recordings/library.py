@@ -22,7 +22,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 from weakref import WeakValueDictionary
 
@@ -38,8 +38,10 @@ from talm_sim.recordings.packing import LEFT_OUT, REQUESTS, SETTINGS, SPECS, TOO
 from talm_sim.recordings.player import Player, playing
 from talm_sim.recordings.redaction import Redactor
 from talm_sim.recordings.shared_files import lock_folder, read_text, write_atomically
-from talm_sim.recordings.tape import Tape
 from talm_sim.types import Decision, Declined, Route, ToolSpec, Usage
+
+if TYPE_CHECKING:
+    from talm_sim.recordings.tape import Tape
 
 _TAPES_KEPT = 512
 _LIVE_TOOLS = "To call the tools instead: TALM_SIM_TOOLS=live"
@@ -181,6 +183,8 @@ class CassetteLibrary:
 
     def recorded_usage(self, model: str, conversations: Iterable[tuple[str, str]], digest: str) -> list[Usage] | None:
         """Return the tokens of each recorded request of some conversations, as the server counted them; None if one is not recorded."""
+        from talm_sim.recordings.tape import Tape  # not at the top: what is live needs no vcrpy, which imports much
+
         found: list[Usage] = []
         for scenario, group in conversations:
             name, text = self._read(self._conversation(model, scenario, group, 1, 0, digest))
@@ -309,6 +313,8 @@ class CassetteLibrary:
 
     def _tape(self, place: _Place) -> Tape:
         """Return the tape at a place; one in use is shared, so that additions of parallel episodes are merged."""
+        from talm_sim.recordings.tape import Tape  # not at the top, as above
+
         key = str(place)
         tape = self._open.get(key)
         if tape is None:

@@ -6,11 +6,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import TYPE_CHECKING
 
 from talm_sim.config import Traffic
 from talm_sim.errors import CassetteMissError, PrerequisiteError
 from talm_sim.recordings.http_exchange import HttpRequest, HttpResponse
-from talm_sim.recordings.tape import Tape
+
+if TYPE_CHECKING:
+    from talm_sim.recordings.tape import Tape
 
 
 class Player:

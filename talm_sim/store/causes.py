@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from talm_sim.tasks import AgentOptions, RunView
 from talm_sim.tasks.outcomes import NO_ANSWER
-from talm_sim.types import Episode, Row, Termination, Verdict
+from talm_sim.types import Episode, Row, Termination, ToolEvent, Verdict
 
 _LEAST, _SHARE = 10, 0.25
 """A cause is named if at least a quarter of at least so many episodes share it."""
@@ -17,11 +17,15 @@ _MOST_UNDECIDED = 0.05
 
 def find_lost(run: RunView, rows: Sequence[Row]) -> Iterator[str]:
     """Yield why over a quarter of a run's episodes gave no answer, so that its numbers say little; nothing if fewer did."""
-    silent = {row.episode for row in rows if row.silent or row.outcome == NO_ANSWER.name}
-    causes = Counter(filter(None, (_why_lost(one, silent=one.id in silent) for one in run.episodes())))
+    silent, own = _silent(rows), run.job.config.model.startswith("agent/")
+    causes = Counter(filter(None, (_why_lost(one, silent=one.id in silent, own=own) for one in run.episodes())))
     if causes.total() > _SHARE * len(rows) and not run.imported:
         likeliest, number = causes.most_common(1)[0]
         yield f"{causes.total():,} of {len(rows):,} gave no answer: {number:,} {likeliest}"
+
+
+def _silent(rows: Sequence[Row]) -> set[str]:
+    return {row.episode for row in rows if row.silent or row.outcome == NO_ANSWER.name}
 
 
 def is_lost(run: RunView, rows: Sequence[Row]) -> bool:
@@ -30,14 +34,14 @@ def is_lost(run: RunView, rows: Sequence[Row]) -> bool:
     return any(find_lost(run, rows)) or any(len(left) > _MOST_UNDECIDED * asked for left, asked in undecided)
 
 
-def _why_lost(episode: Episode, *, silent: bool) -> str:
+def _why_lost(episode: Episode, *, silent: bool, own: bool) -> str:
     failed = episode.termination.failed
     if failed or episode.termination is Termination.BLOCKED:
         return f"{'failed' if failed else 'were blocked by the provider'} ({' '.join(episode.error.split())[:120]})"
     if not silent:
         return ""
     last = episode.model_turns[-1] if episode.gave_no_answer else None
-    if last is None:
+    if last is None or (own and not episode.saw_model):
         return "ended without a text"
     thought = bool(last.reasoning or last.raw_text)
     if last.stop == "length":
@@ -56,16 +60,17 @@ def undecided_verdicts(run: RunView) -> dict[str, tuple[list[Verdict], int]]:
 
 
 def find_causes(run: RunView, rows: Sequence[Row]) -> Iterator[str]:
-    """Yield the causes that a quarter of a run's episodes share, the commonest first."""
+    """Yield the causes that a quarter of a run's episodes share, the commonest first, without what `find_lost` and a judge's note say."""
     scored = {row.episode: row for row in rows if row.scored}
     if len(scored) < _LEAST:
         return
-    acts = isinstance(run.job.options, AgentOptions)
+    known, told = any(find_lost(run, rows)) and _silent(rows), undecided_verdicts(run)
+    causes = _CAUSES if isinstance(run.job.options, AgentOptions) else _OF_ANSWERS
     found: dict[Callable[..., str] | str, list[Episode]] = {}
     for episode in run.episodes():
-        if episode.id in scored:
-            for holds, words in _CAUSES if acts else _OF_ANSWERS:
-                if holds(episode, scored[episode.id]):
+        if episode.id in scored and not (known and episode.id in known):
+            for holds, words in causes:
+                if holds(episode, scored[episode.id]) and not (told and holds is _UNDECIDED[0]):
                     found.setdefault(words, []).append(episode)
     for words, episodes in sorted(found.items(), key=lambda item: -len(item[1])):
         if len(episodes) >= _SHARE * len(scored):
@@ -85,6 +90,10 @@ def _repeats_a_refused_call(episode: Episode) -> bool:
     return max(failed.values(), default=0) > 1
 
 
+def _is_hit(event: ToolEvent) -> bool:
+    return any(log.fired for log in event.perturbations)
+
+
 def _say_all_failed(episodes: Sequence[Episode], whole: int) -> str:
     errors = Counter(event.error for episode in episodes for event in episode.tool_events if event.error)
     (error, _), *_rest = errors.most_common(1) or [("", 0)]
@@ -102,7 +111,7 @@ _CAUSES: Sequence[_Cause] = (
         "{k} of {n} never began: they answered No to the question before the start; to see what the model does without it, add --no-awareness",
     ),
     (lambda episode, _: episode.termination in (Termination.TURN_LIMIT, Termination.TOKEN_LIMIT), _say_ran_out),
-    (lambda episode, _: bool(episode.tool_events) and not any(event.ok for event in episode.tool_events), _say_all_failed),
+    (lambda episode, _: bool(episode.tool_events) and not any(event.ok or _is_hit(event) for event in episode.tool_events), _say_all_failed),
     (
         lambda episode, _: not episode.tool_events and episode.termination is Termination.ANSWERED,
         "in {k} of {n} no tool was called before the answer",

@@ -6,13 +6,13 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from itertools import islice
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from talm_sim.config import RunConfig, Traffic
-from talm_sim.errors import line_to_copy
+from talm_sim.errors import command_lines, line_to_copy
 from talm_sim.models.registry import has_traffic
 from talm_sim.store.causes import find_causes, find_lost
-from talm_sim.tasks import RunView
+from talm_sim.tasks import RunView, Task
 from talm_sim.tasks.control_outcomes import controls_of
 from talm_sim.tasks.outcomes import BETTER_STYLES, BY_SUCCESS
 from talm_sim.types import Episode, Line, Measure, Row, Summary
@@ -20,7 +20,7 @@ from talm_sim.types.measures import Better
 from talm_sim.types.written_figures import decimal, interval
 
 WIDTH = 80
-_WORDS, _BAR = 36, 18
+_WORDS, _BAR, _NAME = 36, 18, 29
 _FEW = 10
 """Below so many episodes each has a line of its own, and there are no shares, which would say little."""
 _Style = Literal["plain", "strong", "faint", "good", "bad", "notice"]
@@ -78,7 +78,7 @@ def screen_lines(run: RunOnScreen, named: str, alerts: Sequence[str] = ()) -> _L
             yield from _bars(shown[0])
             yield from _controls(run, shown[0])
         else:
-            yield from _groups(shown)
+            yield from _groups(run.job.task, shown)
         yield from _judged(run, summaries)
         yield from _not_scored(run, summaries)
         for alert in (*find_lost(run, rows), *alerts):
@@ -100,12 +100,18 @@ def _printable(text: str) -> str:
     return "".join(sign if sign.isprintable() else " " * sign.isspace() for sign in text)
 
 
+def group_words(task: Task[Any], group: str) -> str:
+    """Return a group's name, with what its scenarios are where the name reads as a grade."""
+    said = task.about_groups.get(group, "").partition(":")[0] if group == "perfect" else ""
+    return f"{group} ({said})" if said else group
+
+
 def _title(run: RunOnScreen, summaries: Sequence[Summary]) -> str:
     config = run.config
     control = "control: " if config.model.startswith("sim/") else ""
-    number = sum(one.total for one in summaries)
+    number = sum(one.total for one in summaries) or run.total
     size = f"{number:,} episode{'' if number == 1 else 's'}"
-    whole = f"{control}{config.model_and_adapter}: {run.job.task.name}, {config.split}, {size}"
+    whole = f"{control}{config.model_and_adapter}: {run.job.task.name}, {group_words(run.job.task, config.split)}, {size}"
     return textwrap.shorten(whole, WIDTH, placeholder=" ...")
 
 
@@ -114,9 +120,7 @@ def _made_by(run: RunOnScreen, named: str) -> str:
     provider = config.model.partition("/")[0]
     replayed = config.models is Traffic.REPLAY and has_traffic(config.model)
     model = "imported" if run.imported else "a replayed recording" if replayed else _PLAYED_BY.get(provider, "live")
-    faults = getattr(run.job.options, "perturb", ())
-    label = run.job.task.label(run)
-    return "; ".join(filter(None, [model, label, f"faults: {', '.join(faults)}" if faults else "", f"run {named}"]))
+    return "; ".join(filter(None, [model, run.job.task.label(run), f"run {named}"]))
 
 
 def _bars(summary: Summary) -> _Lines:
@@ -156,13 +160,13 @@ def _controls(run: RunOnScreen, summary: Summary) -> _Lines:
         yield from _wrapped(said, f"  control, {kind} ({name}): ", "faint")
 
 
-def _groups(summaries: Sequence[Summary]) -> _Lines:
+def _groups(task: Task[Any], summaries: Sequence[Summary]) -> _Lines:
     """Yield a bar in parts and the counts in words for each group."""
     yield ()
     for summary in summaries:
         measures = [one for one in summary.measures_in("outcome") if one.k]
         total = sum(one.k or 0 for one in measures)
-        yield Line(text=f"  {summary.group:<{_WORDS - 10}}{summary.n:>6,}  ", style="strong"), *_parted(measures, total)
+        yield Line(text=f"  {group_words(task, summary.group):<{_NAME}}{summary.n:>6,}  ", style="strong"), *_parted(measures, total)
         said = [f"{one.head} {one.k:,}" for one in sorted(measures, key=lambda one: -(one.k or 0))]
         rest = len(said) - _MOST_NAMED
         yield from _wrapped(", ".join(said[:_MOST_NAMED]) + (f", and {rest} more" if rest > 0 else ""), "    ", "plain")
@@ -170,7 +174,7 @@ def _groups(summaries: Sequence[Summary]) -> _Lines:
 
 def _parted(measures: Sequence[Measure], total: int) -> Iterator[Line]:
     """Yield one bar for all outcomes: good ones, then neutral, then bad ones."""
-    width, filled, begun = WIDTH - _WORDS - 6, 0, 0
+    width, filled, begun = WIDTH - _NAME - 10, 0, 0
     for better, fill in _FILLS.items():
         begun += sum(one.k or 0 for one in measures if one.better == better)
         end = round(width * begun / total) if total else 0
@@ -181,7 +185,7 @@ def _parted(measures: Sequence[Measure], total: int) -> Iterator[Line]:
 def _episodes(run: RunOnScreen, rows: Sequence[Row]) -> _Lines:
     words = {one.name: one for one in run.job.task.outcomes or BY_SUCCESS}
     yield ()
-    for row in rows:
+    for row in rows if len(rows) < _FEW else (row for row in rows if row.scored):
         outcome = words.get(row.outcome)
         said = outcome.words if outcome else row.outcome.replace("_", " ") or f"not scored: {row.not_scored}"
         style = BETTER_STYLES[outcome.better] if outcome else "plain"
@@ -207,6 +211,13 @@ def _not_scored(run: RunOnScreen, summaries: Sequence[Summary]) -> _Lines:
     if run.finished < run.total:
         waits = f", {run.waiting:,} of them waiting for an answer" if run.waiting else ""
         yield (Line(text=f"  not finished: {run.total - run.finished:,} of {run.total:,}{waits}", style="notice"),)
+
+
+def quoted_row(run: RunOnScreen) -> Row | None:
+    """Return the episode that the screen quotes as an example; None if it quotes none."""
+    rows, shown = run.rows(), [one for one in run.summary() if not one.derived and one.measures_in("outcome")]
+    found = _worst(rows, shown) if sum(row.scored for row in rows) >= _FEW else None
+    return found and found[0]
 
 
 def _worst(rows: Sequence[Row], summaries: Sequence[Summary]) -> tuple[Row, Measure] | None:
@@ -235,19 +246,26 @@ def _next_steps(run: RunOnScreen, rows: Sequence[Row], summaries: Sequence[Summa
     found = _worst(rows, summaries)
     episode = found[0].episode if found else next((row.episode for row in rows), None)
     if episode is not None:
-        yield _step("see one episode", line_to_copy("talm-sim", "show", f"{named}:{episode}"))
+        yield from step_lines("see one episode", line_to_copy("talm-sim", "show", f"{named}:{episode}"))
     if found:
-        yield _step("what it means", line_to_copy("talm-sim", "explain", found[1].name))
-    yield _step("every table", line_to_copy("talm-sim", "report", named, "--all"))
+        yield from step_lines("what it means", line_to_copy("talm-sim", "explain", found[1].name))
+    yield from step_lines("every table", line_to_copy("talm-sim", "report", named, "--all"))
 
 
-def _step(what: str, command: str) -> tuple[Line, ...]:
-    if not command.startswith("talm-sim "):
-        command = "no command to copy: a name in it has control characters"
-    return Line(text=f"  {what:<16} ", style="faint"), Line(text=command)
+def step_lines(what: str, command: str, room: int = 16) -> _Lines:
+    """Yield a command to copy behind what it is for, which has `room` columns; one that is too wide goes on in the next line."""
+    for number, line in enumerate(command_lines(command, WIDTH - room - 3)):
+        yield Line(text=f"  {'' if number else what:<{room}} ", style="faint"), Line(text=line)
 
 
 def _wrapped(text: str, first: str, style: _Style, most: int = 3) -> _Lines:
+    """Yield a text in lines; a command at its end, which is to be copied, begins a line of its own where it would be broken."""
     wrapper = textwrap.TextWrapper(WIDTH, first, " " * min(len(first), 4), max_lines=most, placeholder=" ...", break_on_hyphens=False)
-    for line in wrapper.wrap(" ".join(text.split())):
+    whole = " ".join(text.split())
+    said, between, command = whole.partition(": talm-sim ")
+    lines = wrapper.wrap(whole)
+    alone = bool(between) and not any(f"talm-sim {command}" in line for line in lines)
+    for line in wrapper.wrap(f"{said}:") if alone else lines:
         yield (Line(text=line, style=style),)
+    for line in command_lines(f"talm-sim {command}", WIDTH - 4) if alone else ():
+        yield (Line(text=f"    {line}", style=style),)

@@ -12,16 +12,18 @@ import sys
 import tempfile
 import threading
 import time
+from concurrent.futures import Future
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, TYPE_CHECKING, Self
 
 import requests
 
 from talm_sim.errors import PrerequisiteError, ToolsGoneError
 from talm_sim.tools_env.restarts import Recovered
-from talm_sim.tools_env.sources.http import HttpTools
-from talm_sim.tools_env.sources.openapi_document import tools_from_openapi
 from talm_sim.world import HEALTH_PATH
+
+if TYPE_CHECKING:
+    from talm_sim.tools_env.sources.http import HttpTools
 
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 5.0
@@ -29,6 +31,8 @@ DEATH_S = 5.0
 """Seconds between the first connection that breaks and the end of the process: one that is told to end closes its doors first."""
 _COMMAND = (sys.executable, "-P", "-m", "talm_sim.world")
 """-P: a file in the working directory must not stand in for a module."""
+_ahead: list[Future[ToolService]] = []
+"""A service that was started ahead and that nothing has taken yet."""
 
 
 class ToolService:
@@ -198,12 +202,37 @@ class ToolService:
         await asyncio.to_thread(self.stop)
 
 
+def start_ahead() -> None:
+    """Start a service in a thread, for whoever takes it first: a command that imports much has it by then."""
+    started: Future[ToolService] = Future()
+
+    def start() -> None:
+        try:
+            started.set_result(ToolService().start())
+        except BaseException as err:
+            started.set_exception(err)
+
+    _ahead.append(started)
+    threading.Thread(target=start, daemon=True).start()
+
+
+def take_service() -> ToolService:
+    """Return a service that runs: the one that was started ahead, if there is one.
+
+    Raises:
+        PrerequisiteError: It does not start.
+    """
+    return _ahead.pop().result() if _ahead else ToolService().start()
+
+
 def read_tools(base_url: str) -> HttpTools:
     """Return every tool of a running service, read from its OpenAPI document.
 
     Raises:
         PrerequisiteError: It does not answer.
     """
+    from talm_sim.tools_env.sources.openapi_document import tools_from_openapi  # not at the top: a service is started before all else
+
     try:
         with requests.Session() as session:
             session.trust_env = False

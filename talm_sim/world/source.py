@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from concurrent.futures import Future
-from threading import Thread
 
 from talm_sim.tools_env.sources.base import SourceRequest
 from talm_sim.tools_env.sources.http import HttpSource
-from talm_sim.world.process import ToolService, read_tools
-
-_ahead: list[Future[ToolService]] = []
-"""A service that was started ahead and that nothing has opened yet."""
+from talm_sim.world.process import ToolService, read_tools, take_service
 
 
 class BuiltInTools(HttpSource):
@@ -37,29 +32,13 @@ async def open_built_in(request: SourceRequest) -> BuiltInTools:
     Raises:
         PrerequisiteError: It does not start, or does not answer.
     """
-    service = ToolService()
 
     def start() -> BuiltInTools:
-        nonlocal service
+        service = take_service()
         try:
-            service = _ahead.pop().result() if _ahead else service.start()
             return BuiltInTools(service)
         except BaseException:
             service.stop()
             raise
 
     return await asyncio.to_thread(start)
-
-
-def start_ahead() -> None:
-    """Start the service in a thread, for whoever opens it first: a command that imports much has it by then."""
-    started: Future[ToolService] = Future()
-
-    def start() -> None:
-        try:
-            started.set_result(ToolService().start())
-        except BaseException as err:
-            started.set_exception(err)
-
-    _ahead.append(started)
-    Thread(target=start, daemon=True).start()

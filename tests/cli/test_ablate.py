@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import talm_sim
+from talm_sim.errors import PrerequisiteError
 from tests.cli.wrong import Talm, check
 
 pytestmark = pytest.mark.usefixtures("nothing_given")
@@ -45,6 +46,9 @@ def test_a_wrong_grid_is_refused_in_a_line_that_names_file_and_key(text: str, to
     ("words", "told"),
     [
         ("--grid g.toml --over human=none", r"g\.toml: grid\.human is given with --over, too; leave one out\.$"),
+        ("--over split=perfect,no-tools --split all", r"--split all fixes what --over split=perfect,no-tools varies; leave one of them out\.$"),
+        ("--over model-options=latency=1 -M latency=2", r"--model-options latency=2 fixes what --over model_options=latency=1 varies"),
+        ("--grid g.toml --human none", r"--human none fixes what human in the \[grid\] of --grid varies; leave one of them out\.$"),
         ("--over epochs=0", r"^talm-sim: error: cell epochs=0: --epochs: 0 is too small"),
     ],
 )
@@ -61,6 +65,8 @@ def test_a_grid_in_a_file_is_the_one_on_the_line_and_the_one_in_python(talm: Tal
     assert typed == filed and len({row["run"] for row in filed}) == 4
     options: dict[str, Any] = {"split": "underspecified", "limit": 6, "model": "sim/asker", "tools": "replay"}
     over: dict[str, list[Any]] = {"human": ["none", "simulated"], "perturb": ["", ["http-500:p=0.5", "empty-result:p=0.1"]]}
+    with pytest.raises(PrerequisiteError, match=r"^ablate: human='none' fixes what over=\{'human': .* varies; leave one of them out\.$"):
+        talm_sim.ablate(over=over, human="none", **options)
     done = talm_sim.ablate(over=over, **options)
     assert done.to_records() == filed
     mixed = json.loads(talm("ablate", "--grid", "g.toml", "--over", "seed=0,1", *SMALL, "--dry-run", "--json")[1])

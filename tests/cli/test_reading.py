@@ -206,7 +206,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, list[st
             assert main(["report", str(path)]) == 0
         again = ["resume", str(path), "--agent", name, "--tools-from", f"x=python:{name}"]
         judge = ["judge", str(path), "--judge-model", "PROVIDER/NAME"]
-        lines = [line[line.index("talm-sim ") :] for line in said.getvalue().splitlines() if "talm-sim " in line]
+        lines = re.findall(r"talm-sim (?:.* \\\n)*.*", said.getvalue())
         screen = [["show", f"{path}:{name}"], ["report", str(path), "--all"]]
         found += zip(lines, [*screen, again, again, *screen, judge], strict=True)
     return found

@@ -43,12 +43,23 @@ def runs(played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "runs"
 
 
-def test_the_list_fits_80_columns_and_says_how_each_run_stands(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("width", "heads", "first"),
+    [
+        (120, "Run When Task Model Split Human Done Result", r"\d+ (?:s|min) +talm smollm2-135m all +recorded +5/5 +Passed \.00$"),
+        (80, "Run When Model Split Done Result", r"\d+ (?:s|min) +smollm2-135m all +5/5 +Passed \.00$"),
+        (60, "Run When Model Done Result", r"\d+ (?:s|min) +smollm2-135m 5/5 +Passed \.00$"),
+    ],
+)
+def test_a_narrow_list_has_fewer_columns_and_breaks_no_word(
+    width: int, heads: str, first: str, runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("talm_sim.cli.terminal.console._PLAIN_WIDTH", width)
     assert main(["runs", "list"]) == 0
     head, *lines = capsys.readouterr().out.splitlines()
-    assert head.split() == ["Run", "When", "Task", "Model", "Split", "Human", "Done", "Result"]
-    assert max(map(len, lines)) <= 80
-    assert re.match(r"20260102-030405 +\d+ (?:s|min) +talm smollm2-135m all +recorded +5/5 +Passed \.00$", lines[0])
+    assert head.split() == heads.split() and not any("…" in line for line in lines)
+    assert max(map(len, lines)) <= width
+    assert re.match(f"20260102-030405 +{first}", lines[0])
     assert lines[1].startswith("  .sim-oracle   ")
     waiting = next(number for number, line in enumerate(lines) if line.startswith("a-name-that-is-"))
     assert " 0/1 " in lines[waiting]

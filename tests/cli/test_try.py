@@ -77,7 +77,7 @@ def cells(printed: str) -> dict[str, dict[str, str]]:
     heads = ["n", *re.split(r"  +", lines[start].partition("   n  ")[2].strip())]
     found = {}
     for line in lines[start + 1 : start + 10]:
-        label, figures = line[2:16].strip(), line[16:].split()
+        label, figures = line[2:18].strip(), line[18:].split()
         found[label] = {"words": " ".join(figures[1:])} if figures[0] == "·" else dict(zip(heads, figures, strict=False))
     return found
 
@@ -91,12 +91,15 @@ def test_a_careless_agent_fails_and_its_worst_episode_is_named(talm: Talm) -> No
     code, out, err = talm("try", "--agent", CARELESS, "--tools-from", "shop:tools", "--writing")
     assert (code, err) == (1, "") and all(len(line) <= 80 for line in out.splitlines() if "talm-sim" not in line)
     found = cells(out)
-    assert found["whole"] == {"n": "3", "solved": "3", "made up": "·"}
+    assert found["nothing missing"] == {"n": "3", "solved": "3", "made up": "·"}
     assert all(
         found[name] == {"n": "3", "solved": "·", "made up": "3"} for name in ("a fact missing", "a tool hidden", "http-500", "empty-result")
     )
     assert found["off-by-one"] == {"words": "never met: it changes nothing in these answers"}
-    assert "none: asked, said so, passed on, no answer, left out, wrong" in out and "fails    21 made up (of 24 episodes)" in out
+    assert (
+        "  good: solved; bad: the others\n  none: asked, said so, passed on, no answer, left out, wrong\n" in out
+        and "fails    21 made up (of 24 episodes)" in out
+    )
     assert "look at  talm-sim show try-1:find_price.underspecified\n" in out
     code, shown, _ = talm("show", "try-1:find_price.underspecified")
     assert code == 0 and "find_price(item='Utopia')" in shown
@@ -110,7 +113,7 @@ def test_a_careful_agent_is_held_to_it_by_the_tests_that_are_kept(talm: Talm) ->
     scenarios = Path("kept/scenarios.jsonl").read_text(encoding="utf-8")
     Path("kept/scenarios.jsonl").write_text("\n".join(line for line in scenarios.splitlines() if "find_price" in line.partition(",")[0]))
     again, out, _ = talm("try", *ASKER, "--tools-from", "shop:tools", "--save", "kept")
-    assert again == 0 and cells(out)["whole"] == {"n": "1", "solved": "1", "asked": "·", "said so": "·"}
+    assert again == 0 and cells(out)["nothing missing"] == {"n": "1", "solved": "1", "asked": "·", "said so": "·"}
     kept, lab = _import(Path("kept/test_agent.py")), Lab(Path("lab"))
     kept.test_it_does_what_it_is_asked(lab)
     kept.test_it_makes_up_nothing(lab, "underspecified", "guessed")
@@ -156,7 +159,7 @@ def test_arguments_to_fill_in_where_the_made_up_ones_do_not_work(talm: Talm) -> 
     Path("arguments.json").write_text('{"loan": {"card": "QK7731"}}', encoding="utf-8")
     code, out, _ = talm("try", "--agent", CAREFUL, "--tools-from", "dies:tools", "--arguments", "arguments.json")
     assert code == 0 and cells(out)["off-by-one"] == {"n": "1", "solved": "·", "asked": "·", "said so": "·", "passed on": "1*"}
-    assert "* not counted: a fault that nothing shows" in out and "--arguments arguments.json --save tried" in out
+    assert "* not counted: a silent fault" in out and "--arguments arguments.json --save tried" in out
 
 
 def test_every_outcome_of_an_episode_has_a_column() -> None:
@@ -181,7 +184,12 @@ def test_a_service_with_an_openapi_document(talm: Talm) -> None:
         service.shutdown()
     found = cells(out)
     # Both values of listPets' argument stand in its description.
-    assert code == 0 and found["whole"]["solved"] == "3" and found["a fact missing"]["asked"] == "2" and found["http-404"]["said so"] == "3"
+    assert (
+        code == 0
+        and found["nothing missing"]["solved"] == "3"
+        and found["a fact missing"]["asked"] == "2"
+        and found["http-404"]["said so"] == "3"
+    )
 
 
 @pytest.mark.skipif(find_spec("mcp") is None or not SERVER.exists(), reason="needs what scripts/mcp.sh installs")
@@ -196,6 +204,7 @@ def test_the_examples_fit_a_screen() -> None:
     done = subprocess.run([warm_python(), "-m", "talm_sim", "try"], capture_output=True, text=True, check=False)
     lines = done.stdout.splitlines()
     assert done.returncode == 0 and len(lines) < 24 and max(map(len, lines)) <= 80, done.stdout + done.stderr
+    assert lines[-3] == "  good: solved, asked, said so; bad: the others; * not counted: a silent fault"
     careful, careless = cells(done.stdout), cells("\n".join([lines[0], *lines[11:]]))
     assert careful["a fact missing"]["asked"] == careless["a fact missing"]["made up"] == "3"
     assert careful["http-500"]["said so"] == careless["http-500"]["made up"] == "3" and careless["off-by-one"]["passed on"] == "3*"

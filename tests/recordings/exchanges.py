@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 
 from talm_sim.config import Traffic
-from talm_sim.recordings import HttpRequest, HttpResponse, Player, Redactor, Tape
+from talm_sim.recordings import HttpRequest, HttpResponse, Player, Redactor
+from talm_sim.recordings.tape import Tape
 
 JSON = (("content-type", "application/json"),)
 

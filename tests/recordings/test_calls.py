@@ -11,7 +11,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from talm_sim.config import Traffic
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.registry import open_model
-from talm_sim.recordings import HttpRequest, HttpResponse, Player, RecordingTransport, Redactor, Tape, current_player
+from talm_sim.recordings import HttpRequest, HttpResponse, Player, RecordingTransport, Redactor, current_player
+from talm_sim.recordings.tape import Tape
 from talm_sim.types import ModelTurn
 from tests.models.loopback import Answer, anthropic_answer, chat_answer, loopback
 

@@ -17,7 +17,8 @@ from talm_sim.cli import main
 from talm_sim.common.ignored_parts import IgnoredParts, check_ignored
 from talm_sim.config import Traffic
 from talm_sim.errors import CassetteMissError, PrerequisiteError
-from talm_sim.recordings import HttpRequest, Player, Tape
+from talm_sim.recordings import HttpRequest, Player
+from talm_sim.recordings.tape import Tape
 from tests.models.test_thought_goes_back import strict_server
 from tests.recordings.exchanges import answer, post
 

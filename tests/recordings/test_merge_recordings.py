@@ -13,8 +13,9 @@ from hypothesis import given, strategies as st
 from scripts.pack_recordings import pack
 from talm_sim.config import Traffic
 from talm_sim.errors import PrerequisiteError
-from talm_sim.recordings import CassetteLibrary, RecordedAnswer, Tape
+from talm_sim.recordings import CassetteLibrary, RecordedAnswer
 from talm_sim.recordings.merge_recordings import merge_recordings
+from talm_sim.recordings.tape import Tape
 from talm_sim.types import Route, ToolSpec
 from tests.recordings.exchanges import answer, get, recorded
 

@@ -7,7 +7,8 @@ import pytest
 
 from talm_sim.config import Traffic
 from talm_sim.errors import CassetteMissError
-from talm_sim.recordings import HttpRequest, Player, Tape
+from talm_sim.recordings import HttpRequest, Player
+from talm_sim.recordings.tape import Tape
 from tests.recordings.exchanges import answer, get, recorded, reopen
 
 

@@ -10,7 +10,8 @@ from hypothesis import given, settings, strategies as st
 
 from talm_sim.config import Traffic
 from talm_sim.errors import PrerequisiteError
-from talm_sim.recordings import HttpRequest, HttpResponse, Player, Redactor, Tape
+from talm_sim.recordings import HttpRequest, HttpResponse, Player, Redactor
+from talm_sim.recordings.tape import Tape
 from tests.recordings.exchanges import JSON, answer, get, post, recorded, reopen
 
 

@@ -11,7 +11,8 @@ import pytest
 
 from talm_sim.config import Traffic
 from talm_sim.errors import CassetteMissError
-from talm_sim.recordings import Player, RecordingTransport, Tape, current_player
+from talm_sim.recordings import Player, RecordingTransport, current_player
+from talm_sim.recordings.tape import Tape
 from tests.recordings.model_server import ModelServer, model_server
 
 GONE = "http://model.invalid"

@@ -51,13 +51,21 @@ def test_one_group_has_bars_controls_a_cause_an_example_and_three_commands(tmp_p
 
 def test_several_groups_have_a_bar_in_parts_each(tmp_path: Path) -> None:
     lines = played(tmp_path, split="perfect,underspecified", limit=10)
-    heads = [line for line in lines if line.startswith(("  perfect ", "  underspecified "))]
-    assert [line.split()[1] for line in heads] == ["10", "10"] and {len(line) for line in heads} == {len(heads[0])}
+    heads = [line for line in lines if line.startswith(("  perfect (nothing is missing) ", "  underspecified "))]
+    assert (
+        [line[:37].split()[-1] for line in heads] == ["10", "10"]
+        and heads[0].startswith("  perfect (nothing is missing) ")
+        and {len(line) for line in heads} == {len(heads[0])}
+    )
     assert not any("control," in line for line in lines)
 
 
 def test_fewer_than_ten_have_a_line_each_and_no_shares(tmp_path: Path) -> None:
     lines = played(tmp_path, split="underspecified", limit=3)
+    assert (
+        "talm, underspecified, 3 episodes" in lines[0]
+        and "talm, perfect (nothing is missing), 3 episodes" in played(tmp_path, limit=3, split="perfect")[0]
+    )
     assert [line.split()[0] for line in lines if line.startswith("  calendar-")] == [f"calendar-0{n}.underspecified" for n in (1, 2, 3)]
     assert not any("%" in line or "why:" in line or "example:" in line for line in lines)
 

@@ -15,7 +15,8 @@ from hypothesis import given, strategies as st
 from talm_sim.agent.exposure import settle_exposure
 from talm_sim.config import Traffic
 from talm_sim.errors import CassetteMissError, PrerequisiteError, ProviderError, ToolError
-from talm_sim.recordings import HttpRequest, HttpResponse, Player, Tape
+from talm_sim.recordings import HttpRequest, HttpResponse, Player
+from talm_sim.recordings.tape import Tape
 from talm_sim.tools_env.argument_check import validate_arguments
 from talm_sim.tools_env.clock import VirtualClock
 from talm_sim.tools_env.environment import Environment, EpisodeTools

@@ -30,7 +30,7 @@ def _answers(base_url: str) -> bool:
         session.trust_env = False
         try:
             return session.get(base_url + HEALTH_PATH, timeout=PATIENCE_S).ok
-        except requests.ConnectionError:
+        except requests.RequestException:  # refused, or cut off in the middle
             return False
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from talm_sim.cli.parsing.options import ConfigCommand, parse_config
+from talm_sim.cli.parsing.options import ConfigCommand, collect, parse_config
 from talm_sim.cli.parsing.shared_arguments import INTERRUPTED, OUT_OF_BUDGET, command_line, json_option, print_csv, print_json
 from talm_sim.errors import PrerequisiteError
 
@@ -62,6 +62,7 @@ def command(
     from talm_sim.runs.prices import prices_of
 
     over = _read_factors(given, grid, config)
+    _refuse_fixed(over, collect(options), given)
     prices = prices_of(config)
     if dry_run:
         from talm_sim.cli.shown_forecast import print_grid_forecast
@@ -111,13 +112,15 @@ def _print_matrix(done: Ablation, prices: Mapping[str, Price] | None) -> None:
     from talm_sim.cli.terminal.streams import until_reader_leaves
     from talm_sim.errors import line_to_copy
     from talm_sim.runs.ablation.grid import cell_label
+    from talm_sim.store.result_screen import group_words, step_lines
     from talm_sim.types import Line
 
     groups = list(dict.fromkeys(one.group for cell in done.cells for one in cell.run.episodes()))
-    blocks = [(cell_label(cell.values), [Situation(group, cell.run, (group,)) for group in groups]) for cell in done.cells]
+    words = {group: group_words(done.cells[0].run.job.task, group) for group in groups}
+    blocks = [(cell_label(cell.values), [Situation(words[group], cell.run, (group,)) for group in groups]) for cell in done.cells]
     if len(groups) < 2:
         cells = [Situation(cell_label(cell.values), cell.run, (*groups,)) for cell in done.cells]
-        blocks = [(f"{', '.join(groups)}: {len(cells):,} cells", cells)]
+        blocks = [(f"{', '.join(words.values())}: {len(cells):,} cells", cells)]
     found = [one for _, situations in blocks for one in situations]
     known = all(row.outcome in COLUMN_OF for one in found for row in one.rows if row.scored)
     bad, names = worst(found, 1) if known else [], [short_name(cell.run.path) for cell in done.cells]
@@ -128,7 +131,7 @@ def _print_matrix(done: Ablation, prices: Mapping[str, Price] | None) -> None:
     with until_reader_leaves():
         print_lines(matrix_lines(blocks) if known else counts_in_words(blocks))
         print_lines((Line(text=f"  {label}: "), Line(text=said, style="faint")) for label, said in took)
-        print_lines([(), *((Line(text=f"  {what:<15} ", style="faint"), Line(text=command)) for what, command in steps)])
+        print_lines([(), *(line for what, command in steps for line in step_lines(what, command, 15))])
 
 
 def _read_axes(axes: Sequence[str]) -> dict[str, list[Any]]:
@@ -153,6 +156,15 @@ def _read_factors(given: Mapping[str, list[Any]], grid: Path | None, config: Run
     for field in given.keys() & over.keys():
         raise PrerequisiteError(f"{grid}: grid.{field} is given with --over, too; leave one out.")
     return {**over, **given}
+
+
+def _refuse_fixed(over: Mapping[str, Sequence[Any]], fixed: Mapping[str, Any], typed: Mapping[str, Any]) -> None:
+    """Refuse an option that is varied and given for all cells as well: no cell would have that value."""
+    from talm_sim.runs.ablation.grid import table_values
+
+    for field, value in table_values({name: fixed[name] for name in over if name in fixed}).items():
+        varied = f"--over {field}={','.join(map(str, over[field]))}" if field in typed else f"{field} in the [grid] of --grid"
+        raise PrerequisiteError(f"--{field.replace('_', '-')} {value} fixes what {varied} varies; leave one of them out.")
 
 
 @contextmanager

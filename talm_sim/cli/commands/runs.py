@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import time
 from calendar import timegm
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,13 +35,21 @@ from talm_sim.store.listing import RunInfo, list_runs
 from talm_sim.store.stored_run import StoredRun
 from talm_sim.types.written_figures import format_figure
 
-_CUT, _LEAST = ("Split", "Model", "Faults", "Human"), 6
-"""Columns that are cut if the screen is narrow, and the least width that is left of each."""
 _AND = ", "
-_RATE = "rate"
-"""Key of the rate, which follows the result if there is room for it."""
+_RATE, _PREFIX = "rate", "prefix"
+"""Keys of the rate, which follows the result if there is room for it, and of what is enough of a run's name to find it."""
+_NARROWER: Sequence[tuple[str, Callable[[Mapping[str, str]], str] | None]] = (
+    ("Faults", lambda row: " ".join(one.partition(":")[0] for one in row["Faults"].split())),
+    ("Split", lambda row: re.sub(r",.*", f" +{row['Split'].count(',')}", row["Split"])),
+    ("Model", lambda row: row["Model"].rpartition(":")[2]),
+    ("Human", None),
+    ("Task", None),
+    ("Run", lambda row: row[_PREFIX]),
+    *((head, None) for head in ("Split", "When", "Faults")),
+)
+"""What a narrow screen shows of a column, then the columns that it leaves out, one after the other until the rest fits."""
 _RESULT = 22
-"""Width that is kept for the result if it needs it; only the result may continue on the next line."""
+"""Width that is kept for the result if it needs it; it may continue on the next line."""
 _UNITS = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
 
 
@@ -162,13 +171,14 @@ def _record(info: RunInfo) -> dict[str, Any]:
 
 
 def _row(info: RunInfo, names: Sequence[str]) -> dict[str, str]:
+    prefix = _short_run_name(info.id, names)
     obvious = "unfinished" if info.waiting else "done"  # what follows shows it
     state = info.state.removeprefix(obvious).removeprefix(_AND)
     rate = (
         "" if info.rate is None else _count_not_scored(info.path) if info.rate.value is None else f"{info.rate.head} {format_figure(info.rate)}"
     )
     row = {
-        "Run": _short_run_name(info.id, names),
+        "Run": prefix if re.match(r"\d{8}-\d{6}|  ", prefix) else info.id,
         "When": _format_age(info.created),
         "Task": info.task,
         "Model": _player(info),
@@ -178,6 +188,7 @@ def _row(info: RunInfo, names: Sequence[str]) -> dict[str, str]:
         "Done": f"{info.finished}/{info.total}",
         "Result": one_line(state, 300),
         _RATE: rate,
+        _PREFIX: prefix,
     }
     return {head: strip_control(value) for head, value in row.items()}
 
@@ -188,27 +199,29 @@ def _player(info: RunInfo) -> str:
     return model if info.agent in ("", model) else f"{info.agent} {model}"
 
 
-def _table(rows: Sequence[Mapping[str, str]]) -> Table:
-    """Make one line per run; on a narrow screen some columns are cut, and a result that still does not fit loses its rate."""
-    heads = [head for head in rows[0] if head != _RATE and (head != "Faults" or any(row[head] for row in rows))]
-    widths = {head: max(len(head), *(cell_len(row[head]) for row in rows)) for head in heads}
-    cut = [head for head in _CUT if head in widths]
-    widths["Result"] = max(
-        widths["Result"], *(cell_len(row["Result"]) + cell_len(row[_RATE]) + len(_AND) * bool(row["Result"]) for row in rows)
-    )
-    rest = stdout().width - len(widths) + 1
-    while sum(widths.values()) - max(0, widths["Result"] - _RESULT) > rest and max(widths[head] for head in cut) > _LEAST:
-        widths[max(cut, key=lambda head: widths[head])] -= 1
-    room = rest - sum(widths.values()) + widths["Result"]
+def _table(rows: Sequence[dict[str, str]]) -> Table:
+    """Make one line per run; a narrow screen leaves out what is less important, and of a result that still does not fit the rate."""
+    heads = [head for head in rows[0] if head not in (_RATE, _PREFIX) and (head != "Faults" or any(row[head] for row in rows))]
+    whole, steps = [_AND.join(filter(None, (row["Result"], row[_RATE]))) for row in rows], iter(_NARROWER)
+    while (room := _room(heads, rows)) < min(_RESULT, max(map(cell_len, whole))) and (step := next(steps, None)):
+        head, shorten = step
+        if shorten is None:
+            heads = [one for one in heads if one != head]
+        else:
+            rows = [{**row, head: shorten(row)} for row in rows]
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
-    for head, width in widths.items():
-        last = head == "Result"
-        table.add_column(head, width=None if last else width, no_wrap=not last, overflow="ellipsis" if head in cut else "fold")
-    for row in rows:
-        whole = _AND.join(filter(None, (row["Result"], row[_RATE])))
-        fitting = whole if cell_len(whole) <= room or not row["Result"] else row["Result"]
-        table.add_row(*(Text(fitting if head == "Result" else row[head]) for head in widths))
+    for head in heads:
+        table.add_column(head, no_wrap=head != "Result", overflow="fold" if head in ("Run", "Result") else "ellipsis")
+    for row, result in zip(rows, whole, strict=True):
+        fitting = result if cell_len(result) <= room or not row["Result"] else row["Result"]
+        table.add_row(*(Text(fitting if head == "Result" else row[head]) for head in heads))
     return table
+
+
+def _room(heads: Sequence[str], rows: Sequence[Mapping[str, str]]) -> int:
+    """Return how many columns the screen has left for the result."""
+    taken = sum(max(len(head), *(cell_len(row[head]) for row in rows)) + 1 for head in heads if head != "Result")
+    return stdout().width - taken
 
 
 def _count_not_scored(path: Path) -> str:

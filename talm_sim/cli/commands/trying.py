@@ -43,13 +43,12 @@ def command(
 
     The exit code is 1 if the agent made something up, passed the result of an explicit fault on, or crashed without a fault.
     """
-    from talm_sim.tools_env.sources.registry import BUILT_IN
-
-    sources = () if tools_from == (BUILT_IN,) else tools_from
-    if not sources:
-        from talm_sim.world.source import start_ahead
+    if not tools_from:
+        from talm_sim.world.process import start_ahead
 
         start_ahead()
     from talm_sim.cli.try_session import Trying, try_session
+    from talm_sim.tools_env.sources.registry import BUILT_IN
 
+    sources = () if tools_from == (BUILT_IN,) else tools_from
     return try_session(Trying(agent, sources, trust, arguments, writing, model, limit, save, run_dir))

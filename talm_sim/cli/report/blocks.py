@@ -254,7 +254,12 @@ def _perturbation_notes(stored: StoredRun) -> Iterator[str]:
                 seen[log.name] += log.seen > 0
                 lacking[log.name] += log.not_applicable
                 of_model |= {log.name} if episode.watched_model(log) else set()
-    for name, total in of.items():
+    unmet = [name for name in of if not armed[name] and not lacking[name] and name not in of_model and name.partition(":")[0] != "mask"]
+    if unmet:
+        others = [name for name in of if fired[name]]
+        alone = line_to_copy("talm-sim", "ablate", "--over", f"perturb={','.join(of)}")
+        yield f"{', '.join(unmet)} met no call{f', as {others[0]} came first; for one run each: {alone}' if others else ''}"
+    for name, total in ((name, total) for name, total in of.items() if name not in unmet):
         calls = "tool" if name.partition(":")[0] == "mask" else "generation" if name in of_model else "call"
         said = f"{name} hit {fired[name]:,} of {count(armed[name], calls)} ({hit[name]:,} of {count(total, 'episode')})"
         saw = f"; the agent saw {f'it in {seen[name]:,}' if seen[name] else 'none'}" if fired[name] else ""

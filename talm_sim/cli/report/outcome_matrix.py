@@ -88,7 +88,7 @@ class Situation:
         """Return why a bad outcome does not make the agent fail; empty if it does, or is none."""
         if row.outcome == CRASHED.name and self.fault:
             return "crashed under a fault"
-        return "a fault that nothing shows" if row.outcome == "passed_on" and self.silent else ""
+        return "a silent fault" if row.outcome == "passed_on" and self.silent else ""
 
     def failing(self, row: Row) -> str:
         """Return why a row makes the agent fail; empty if it does not."""
@@ -104,7 +104,7 @@ class Situation:
 
 
 def matrix_lines(blocks: Sequence[tuple[str, Sequence[Situation]]]) -> Iterator[tuple[Line, ...]]:
-    """Yield the matrix of some agents, each under its title; kinds of outcomes that never occurred are named below it.
+    """Yield the matrix of some agents, each under its title; below it, which columns are good, and of one agent what never occurred.
 
     Args:
         blocks: Title to lines.
@@ -128,9 +128,12 @@ def matrix_lines(blocks: Sequence[tuple[str, Sequence[Situation]]]) -> Iterator[
                 yield (Line(text=f"  {label}"),)
                 label = ""
             yield tuple(_line(one, label, heads, first, gap))
-    never = [head for head in (*_GOOD, *_BAD) if head not in heads]
     excuses = dict.fromkeys(why for one in every for row in one.rows if (why := one.excused(row)))
-    below = [*([f"none: {', '.join(never)}"] if never else []), *([f"* not counted: {', '.join(excuses)}"] if excuses else [])]
+    good = [head for head in heads if head in _GOOD]
+    below = [f"good: {', '.join(good) or 'no column'}{'; bad: the others' * (good != heads)}"]
+    below += [f"* not counted: {', '.join(excuses)}"] if excuses else []
+    never = [head for head in (*_GOOD, *_BAD) if head not in heads]
+    below += [f"none: {', '.join(never)}"] if never and len(blocks) == 1 else []
     for line in ["; ".join(below)] if len("; ".join(below)) <= WIDTH - 2 else below:
         yield (Line(text=f"  {line}", style="faint"),)
 

@@ -29,7 +29,7 @@ def print_screens(runs: Sequence[StoredRun], blocks: Sequence[Block]) -> None:
     for number, (run, block) in enumerate(zip(runs, blocks, strict=False)):
         if number:
             console.print()
-        if not any(one.measures_in("outcome") for one in block.summaries):
+        if any(row.scored for row in run.rows()) and not any(one.measures_in("outcome") for one in block.summaries):
             print_table([block])
             continue
         print_lines(screen_lines(run, short_name(run.path), block.alerts))

@@ -11,6 +11,8 @@ import click
 from rich.console import Console, RenderableType
 from rich.text import Text
 
+from talm_sim.errors import command_lines
+
 _PLAIN_WIDTH = 80
 """Columns of a table written to a file or pipe."""
 _FILLING = re.compile(r"(?<! ) +$", re.MULTILINE)
@@ -29,6 +31,13 @@ def stderr() -> Console:
 def say(console: Console, text: str, style: str = "") -> None:
     """Print words for a person: at a terminal, no word is broken; elsewhere, a line stays one."""
     console.print(Text(text, style=style), soft_wrap=not console.is_terminal)
+
+
+def with_command(said: str, command: str) -> str:
+    """Return words and the command to copy behind them: a line, but at a terminal one that is too wide is broken where a shell reads on."""
+    if len(f"{said}: {command}") <= _PLAIN_WIDTH or not stderr().is_terminal:
+        return f"{said}: {command}"
+    return "\n  ".join([f"{said}:", *command_lines(command, _PLAIN_WIDTH - 2)])
 
 
 def print_page(page: RenderableType, *, paged: bool = False) -> None:
