@@ -31,7 +31,7 @@ from talm_sim.models.failures import (
 )
 from talm_sim.models.request import ModelRequest
 from talm_sim.models.request_facts import LeftOut, RequestFacts
-from talm_sim.models.retries import Retry, RetryPolicy, on_retry
+from talm_sim.models.retries import RequestRetried, RetryPolicy, on_retry
 from talm_sim.models.server_client import ServerClient
 from talm_sim.models.servers import Server, Servers, Turn
 
@@ -273,7 +273,7 @@ class Endpoint:
         log.info("%s at %s: %s; retry %d in %.1f s", self.name, server.place, reason, number, wait)
         listen = on_retry.get()
         if listen is not None:
-            listen(Retry(self.name, reason, wait, number))
+            listen(RequestRetried(self.name, reason, wait, number))
 
     def _line(self, failure: Failure, server: Server, *, first: bool = False) -> str:
         line = clean_line(f"{self.name} at {server.place}: {failure.message}")
