@@ -157,11 +157,7 @@ def command_line() -> str:
 
 
 def confirm(question: str, yes: bool, instead: str = "--yes") -> None:
-    """Ask for confirmation at a terminal; elsewhere, an option is needed.
-
-    Raises:
-        click.Abort: The answer is no.
-    """
+    """Ask for confirmation at a terminal; elsewhere, an option is needed."""
     if yes:
         return
     if not sys.stdin.isatty():

@@ -23,10 +23,7 @@ Labels = dict[str, dict[str, tuple[str, str]]]
 
 
 def _label_records(sample: Sample, people: PeopleVerdicts | None, shown: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    """Yield one record per verdict, and one without a label per episode that nobody judged; `counts` is the label that counts there.
-
-    Arguments as of `read_labels`.
-    """
+    """Yield one record per verdict, and one without a label per episode that nobody judged; `counts` is the label that counts there."""
     for episode in sorted(sample.episodes):
         said = {} if people is None else people.said.get(episode, {})
         counts = verdict.label if people is not None and (verdict := people.verdict(episode)) is not None else ""

@@ -82,11 +82,7 @@ class Loop:
         self._thread: threading.Thread | None = None
 
     async def run(self, job: Job[T]) -> T:
-        """Run a job on the loop's thread, once the engine has started.
-
-        Raises:
-            ProviderError: The loop is closed, or the engine failed.
-        """
+        """Run a job on the loop's thread, once the engine has started."""
         running = _Running(job)
         with self._news:
             if self._closed:
