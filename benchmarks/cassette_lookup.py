@@ -25,7 +25,8 @@ from vcr.serializers import jsonserializer
 
 from scripts.pack_recordings import pack
 from talm_sim.config import Traffic
-from talm_sim.recordings import CassetteLibrary, HttpRequest, HttpResponse, Player, Tape
+from talm_sim.recordings import CassetteLibrary, HttpRequest, HttpResponse, Player
+from talm_sim.recordings.tape import Tape
 
 LIMIT_MS = 0.3
 STOCK_MATCHERS = (matchers.method, matchers.scheme, matchers.host, matchers.path, matchers.query, matchers.body)
