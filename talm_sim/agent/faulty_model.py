@@ -47,12 +47,7 @@ class ModelFaults:
     async def generate(
         self, model: Model, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings
     ) -> ModelTurn:
-        """Let the model generate one turn, unless a fault answers in its place or damages what it says.
-
-        Raises:
-            ModelRequestError: A fault lets the request fail.
-            Exception: Whatever the model raises.
-        """
+        """Let the model generate one turn, unless a fault answers in its place or damages what it says."""
         if not self._watching:
             return await model.generate(messages, tools, settings)
         call, logs = self._number_call(messages, tools), Logs()

@@ -153,11 +153,7 @@ def _price(money: float | None, cost: Cost) -> str:
 
 
 def check_size(config: RunConfig) -> None:
-    """Ask before a run of very many episodes without a budget starts; if there is nobody to ask, refuse it.
-
-    Raises:
-        click.Abort: The answer is no.
-    """
+    """Ask before a run of very many episodes without a budget starts; if there is nobody to ask, refuse it."""
     if config.budget or config.epochs <= _EPOCHS:
         return
     episodes = episodes_of(config)

@@ -41,9 +41,6 @@ def read_gate(text: str) -> Gate:
 
     >>> read_gate("perfect.pass_rate@lower >= 0.6")
     Gate(text='perfect.pass_rate@lower >= 0.6', name='perfect.pass_rate', end='lower', sign='>=', bound=0.6)
-
-    Raises:
-        ValueError: It has another form.
     """
     text = text.strip()
     found = _FORM.fullmatch(text)

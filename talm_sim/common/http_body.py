@@ -21,12 +21,7 @@ class AnswerTooLarge(Exception):
 
 
 async def read_body(pieces: AsyncIterable[bytes], encoding: str, most: int) -> AsyncGenerator[bytes]:
-    """Yield the pieces of a body, decompressed; see `Unpacker`.
-
-    Raises:
-        AnswerTooLarge: It is more than may be read.
-        zlib.error: It is damaged, or breaks off.
-    """
+    """Yield the pieces of a body, decompressed; see `Unpacker`."""
     unpacker, count = Unpacker(encoding, most), 0
     async for piece in pieces:
         yield unpacker.feed(piece)

@@ -47,10 +47,6 @@ def end_in_time(code: int, tell: Callable[[str], None]) -> None:
     """Let the interpreter's end take a few seconds at most, if the user's code has run.
 
     It waits for pools and child processes and calls registered functions; each of them may never return.
-
-    Args:
-        code: The exit code; the last call's counts.
-        tell: Receives a line about what was left; the first call's is used.
     """
     if not foreign_code_has_run():
         return

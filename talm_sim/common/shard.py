@@ -27,9 +27,6 @@ def read_shard(text: str) -> Shard:
 
     >>> read_shard("2/16")
     Shard(part=2, of=16)
-
-    Raises:
-        ValueError: It is not a part.
     """
     found = _FORM.fullmatch(text.strip())
     if found is None:

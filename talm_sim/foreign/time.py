@@ -61,11 +61,7 @@ class ForeignClock:
 
 @asynccontextmanager
 async def in_time(work: Work, seconds: float) -> AsyncIterator[None]:
-    """Limit the block to some time, like `asyncio.timeout`, but counted by a `ForeignClock`.
-
-    Raises:
-        TimeoutError: The time is over.
-    """
+    """Limit the block to some time, like `asyncio.timeout`, but counted by a `ForeignClock`."""
     clock = ForeignClock(work, seconds)
 
     async def end() -> None:

@@ -13,7 +13,7 @@ from talm_sim.models.answers import anthropic_usage, error_in, text_in
 from talm_sim.models.asked import of_anthropic
 from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.models.endings import Answer, check_answer, turn_of
-from talm_sim.models.endpoint import LOGICAL_HOST, Endpoint
+from talm_sim.models.endpoint import LOGICAL_HOST, Endpoint, EndpointModel
 from talm_sim.models.request import ModelRequest, body_fields, check_headers, required_key, server_urls
 from talm_sim.models.request_facts import RequestFacts, known_of, room_for, without_none
 from talm_sim.models.sdks import send_by_sdk
@@ -26,7 +26,7 @@ _HIGHEST_TEMPERATURE = 1.0
 _RESERVED = frozenset({"model", "messages", "system", "tools", "stream"})
 
 
-class AnthropicMessages:
+class AnthropicMessages(EndpointModel):
     """A model behind the Messages protocol.
 
     The protocol has no seed, and no temperature above 1: a higher one is cut to 1. Temperature 1 is left out of the request, as it is the
@@ -39,10 +39,7 @@ class AnthropicMessages:
     passes_on = frozenset({"tool_choice", "stop", "parallel_tool_calls"})
 
     def __init__(self, name: str, model: str, endpoint: Endpoint, *, facts: RequestFacts, fields: dict[str, Any] | None = None) -> None:
-        self.name = name
-        self._model = model
-        self._endpoint = endpoint
-        self._fields = fields or {}
+        super().__init__(name, model, endpoint, fields=fields)
         self._facts = facts
 
     async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
@@ -50,10 +47,6 @@ class AnthropicMessages:
         body = self._body(messages, tools, settings)
         answer = await self._endpoint.post("/v1/messages", body, lambda answer: _answer_in(self.name, answer))
         return turn_of(self.name, answer, model_turns_in(messages))
-
-    async def aclose(self) -> None:
-        """Release the connections."""
-        await self._endpoint.aclose()
 
     def _body(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> dict[str, Any]:
         system, turns = anthropic_messages(messages, self.name)

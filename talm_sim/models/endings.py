@@ -126,11 +126,7 @@ def read_text_calls(turn: ModelTurn, tools: Sequence[ToolSpec], before: int) -> 
 
 
 def turn_of(name: str, answer: Answer, before: int, read_text: ReadText | None = None) -> ModelTurn:
-    """Return an answer as a turn.
-
-    Raises:
-        ProviderError: As `check_answer` does.
-    """
+    """Return an answer as a turn."""
     ending = ending_of(check_answer(name, answer))
     # A server that found no end of the thought files all under reasoning, a call too.
     lost = not answer.calls and not answer.text.strip() and holds_call(answer.reasoning)

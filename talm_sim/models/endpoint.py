@@ -31,7 +31,7 @@ from talm_sim.models.failures import (
 )
 from talm_sim.models.request import ModelRequest
 from talm_sim.models.request_facts import LeftOut, RequestFacts
-from talm_sim.models.retries import Retry, RetryPolicy, on_retry
+from talm_sim.models.retries import RequestRetried, RetryPolicy, on_retry
 from talm_sim.models.server_client import ServerClient
 from talm_sim.models.servers import Server, Servers, Turn
 
@@ -273,7 +273,7 @@ class Endpoint:
         log.info("%s at %s: %s; retry %d in %.1f s", self.name, server.place, reason, number, wait)
         listen = on_retry.get()
         if listen is not None:
-            listen(Retry(self.name, reason, wait, number))
+            listen(RequestRetried(self.name, reason, wait, number))
 
     def _line(self, failure: Failure, server: Server, *, first: bool = False) -> str:
         line = clean_line(f"{self.name} at {server.place}: {failure.message}")
@@ -302,6 +302,18 @@ class Endpoint:
         path = self.servers.path_of(str(request.url))
         if path is not None:
             request.extensions[LOGICAL_URL] = self._logical_base + path
+
+
+class EndpointModel:
+    """A model behind an endpoint; `fields` are further ones of each request, and `room` the tokens for thought beside an answer's limit."""
+
+    def __init__(self, name: str, model: str, endpoint: Endpoint, *, fields: dict[str, Any] | None = None, room: int = 0) -> None:
+        self.name = name
+        self._model, self._endpoint, self._fields, self._room = model, endpoint, fields or {}, room
+
+    async def aclose(self) -> None:
+        """Release the connections."""
+        await self._endpoint.aclose()
 
 
 def _json_of(response: httpx2.Response) -> object:

@@ -65,11 +65,7 @@ class Sent:
 
 
 class Meter:
-    """Counts the requests of one command to its models.
-
-    Args:
-        admit: Called with a model's name before it is asked; raises an error if it may not be asked.
-    """
+    """Counts the requests of one command to its models."""
 
     def __init__(self, admit: Callable[[str], None] = lambda model: None) -> None:
         self.admit = admit

@@ -15,12 +15,12 @@ from talm_sim.models.answers import error_in, first_tokens, openai_usage, text_i
 from talm_sim.models.asked import ASKED, BLOCKS
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.endings import Answer, check_answer, turn_of
-from talm_sim.models.endpoint import Endpoint
+from talm_sim.models.endpoint import Endpoint, EndpointModel
 from talm_sim.models.wire_messages import THOUGHT_FIELDS, model_turns_in, openai_messages, openai_tools
 from talm_sim.types import JsonObject, ModelTurn, ToolSpec
 
 
-class OpenAIChat:
+class OpenAIChat(EndpointModel):
     """A model that chats with native tool calls, and continues prompts where its server offers `/completions`.
 
     Args:
@@ -41,13 +41,9 @@ class OpenAIChat:
         fields: dict[str, Any] | None = None,
         room: int = 0,
     ) -> None:
-        self.name = name
-        self._model = model
-        self._endpoint = endpoint
+        super().__init__(name, model, endpoint, fields=fields, room=room)
         self._max_tokens_field = max_tokens_field
         self._most_alternatives = most_alternatives
-        self._fields = fields or {}
-        self._room = room
 
     async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
         """Generate one turn; see `Model.generate`."""
@@ -84,10 +80,6 @@ class OpenAIChat:
         if settings.seed is not None:
             body["seed"] = settings.seed
         return body | end | self._fields | settings.options
-
-    async def aclose(self) -> None:
-        """Release the connections."""
-        await self._endpoint.aclose()
 
 
 def choice_of(answer: dict[str, Any]) -> dict[str, Any]:

@@ -15,24 +15,17 @@ from talm_sim.models.answers import error_in, text_in, usage_of
 from talm_sim.models.asked import of_responses
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.endings import Answer, check_answer, turn_of
-from talm_sim.models.endpoint import Endpoint
+from talm_sim.models.endpoint import EndpointModel
 from talm_sim.models.wire_messages import model_turns_in, openai_messages, state_of, text_of
 from talm_sim.types import ModelTurn, ToolSpec, Usage
 
 _ENCRYPTED = "reasoning.encrypted_content"
 
 
-class OpenAIResponses:
+class OpenAIResponses(EndpointModel):
     """A model behind `/responses`. The protocol has no seed, and reports no probabilities of first tokens."""
 
     passes_on = frozenset({"tool_choice", "response_format", "parallel_tool_calls", "strict"})
-
-    def __init__(self, name: str, model: str, endpoint: Endpoint, *, fields: dict[str, Any] | None = None, room: int = 0) -> None:
-        self.name = name
-        self._model = model
-        self._endpoint = endpoint
-        self._fields = fields or {}
-        self._room = room
 
     async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
         """Generate one turn; see `Model.generate`."""
@@ -55,10 +48,6 @@ class OpenAIResponses:
         body |= of_responses(settings.asked) | self._fields | settings.options
         answer = await self._endpoint.post("/responses", body, lambda answer: _answer_in(self.name, answer))
         return turn_of(self.name, answer, model_turns_in(messages))
-
-    async def aclose(self) -> None:
-        """Release the connections."""
-        await self._endpoint.aclose()
 
 
 def _items(message: BaseMessage, model: str) -> list[dict[str, Any]]:

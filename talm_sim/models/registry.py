@@ -57,13 +57,9 @@ class Provider:
 
 @dataclass(frozen=True, slots=True)
 class ProviderStatus:
-    """The status of a provider for `doctor` and `models list`; never a credential's value.
+    """The status of a provider for `doctor` and `models list`; never a credential's value. What `Provider` has too is the same here.
 
     Attributes:
-        name: The part before the first slash.
-        form: How its models are named.
-        about: What it is, in a line.
-        needs: Environment variables a live run needs.
         missing: Those of them that are not set.
         found: For services named by the user: the services whose address is set.
         not_installed: Modules a live run needs that are not installed.

@@ -13,18 +13,18 @@ from email.utils import parsedate_to_datetime
 
 
 @dataclass(frozen=True, slots=True)
-class Retry:
-    """A request that failed and is sent again after a wait."""
+class RequestRetried:
+    """A model request failed and is sent again after a wait."""
 
     model: str
     reason: str
     """What went wrong, in a line without credentials."""
     wait_s: float
     number: int
-    """1-based number of this retry of the request."""
+    """The number of this retry, counted from 1."""
 
 
-on_retry: ContextVar[Callable[[Retry], None] | None] = ContextVar("on_retry", default=None)
+on_retry: ContextVar[Callable[[RequestRetried], None] | None] = ContextVar("on_retry", default=None)
 """Receives every retry before its wait; set by what shows progress, for the work it starts."""
 
 

@@ -18,8 +18,8 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class ServersChange:
-    """One of several servers is left out, or asked again."""
+class ServersChanged:
+    """One of several servers of a model is left out, or asked again."""
 
     model: str
     server: str
@@ -33,7 +33,7 @@ class ServersChange:
     total: int
 
 
-on_servers_change: ContextVar[Callable[[ServersChange], None] | None] = ContextVar("on_servers_change", default=None)
+on_servers_change: ContextVar[Callable[[ServersChanged], None] | None] = ContextVar("on_servers_change", default=None)
 """Receives every change; set by what shows progress, for the work it starts."""
 
 
@@ -160,4 +160,4 @@ class Servers:
     def _say(self, server: Server) -> None:
         listen = on_servers_change.get()
         if listen is not None:
-            listen(ServersChange(self._model, server.place, server.reason, server.pause_s, self.in_use, len(self.all)))
+            listen(ServersChanged(self._model, server.place, server.reason, server.pause_s, self.in_use, len(self.all)))

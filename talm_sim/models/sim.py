@@ -53,11 +53,7 @@ class SimModel:
         self._latency = latency
 
     def play(self, policy: Model | None) -> Model:
-        """Return the policy for one scenario, as slow as this control was asked to be.
-
-        Raises:
-            ProviderError: The task has none.
-        """
+        """Return the policy for one scenario, as slow as this control was asked to be."""
         if policy is None:
             raise ProviderError(f"{self.name} is a control, and the task brings no policy for this scenario.")
         if isinstance(policy, ControlPolicy):
@@ -65,11 +61,7 @@ class SimModel:
         return policy
 
     async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
-        """Refuse: a control plays scenarios and nothing else.
-
-        Raises:
-            ProviderError: Always.
-        """
+        """Refuse: a control plays scenarios and nothing else."""
         raise ProviderError(f"{self.name} is a control: it plays scenarios and cannot judge or chat.")
 
     async def aclose(self) -> None:

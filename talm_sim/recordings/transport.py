@@ -25,11 +25,7 @@ class RecordingTransport(httpx2.AsyncBaseTransport):
         self._line = ServerClient(inner, model=model)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Answer one request.
-
-        Raises:
-            CassetteMissError: In replay, the request was not recorded.
-        """
+        """Answer one request."""
         player = current_player.get()
         if player is None:
             return await self._line.handle_async_request(request)

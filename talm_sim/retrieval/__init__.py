@@ -1,12 +1,5 @@
-"""Find nearest texts by embeddings: exact, offline by default, with the extra `retrieval`.
+"""Find nearest texts by embeddings: exact, offline by default, with the extra `retrieval`. All of it is in `nearest.py`."""
 
-From the lowest layer up:
-
-- `embedders.py` writes texts as vectors
-- `nearest.py` finds the nearest of some texts
-"""
-
-from talm_sim.retrieval.embedders import DEFAULT_EMBEDDER, Embedder, find_embedder
-from talm_sim.retrieval.nearest import SERVES_LIMIT, Neighbour, TextIndex
+from talm_sim.retrieval.nearest import DEFAULT_EMBEDDER, SERVES_LIMIT, Embedder, Neighbour, TextIndex, find_embedder
 
 __all__ = ["DEFAULT_EMBEDDER", "SERVES_LIMIT", "Embedder", "Neighbour", "TextIndex", "find_embedder"]

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
-from talm_sim.models.retries import Retry, on_retry
-from talm_sim.models.servers import ServersChange, on_servers_change
+from talm_sim.models import retries, servers
 from talm_sim.tools_env.restarts import on_restart
 from talm_sim.types import Termination
+
+RequestRetried = retries.RequestRetried
+ServersChanged = servers.ServersChanged
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,33 +97,6 @@ class ShardsProgress:
     """The machine that played it."""
     error: str = ""
     """Why it failed; empty if it is finished."""
-
-
-@dataclass(frozen=True, slots=True)
-class RequestRetried:
-    """A model request failed and is sent again after a wait."""
-
-    model: str
-    reason: str
-    wait_s: float
-    number: int
-    """The number of this retry, counted from 1."""
-
-
-@dataclass(frozen=True, slots=True)
-class ServersChanged:
-    """One of several servers of a model is left out, or asked again."""
-
-    model: str
-    server: str
-    """Its host and port."""
-    reason: str
-    """Why it is left out; empty if it answers again."""
-    pause_s: float
-    """Seconds until it is tried again; 0 if it answers again."""
-    in_use: int
-    """How many servers are asked now."""
-    total: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,17 +225,11 @@ def listening(on_event: OnEvent | None, progress: bool | None) -> Iterator[OnEve
 
 @contextmanager
 def _reporting_troubles(on_event: OnEvent) -> Iterator[OnEvent]:
-    def retried(retry: Retry) -> None:
-        on_event(RequestRetried(retry.model, retry.reason, retry.wait_s, retry.number))
-
-    def changed(change: ServersChange) -> None:
-        on_event(ServersChanged(change.model, change.server, change.reason, change.pause_s, change.in_use, change.total))
-
-    retries, restarts = on_retry.set(retried), on_restart.set(lambda reason: on_event(ToolsRestarted(reason)))
-    servers = on_servers_change.set(changed)
+    retried, changed = retries.on_retry.set(on_event), servers.on_servers_change.set(on_event)
+    restarted = on_restart.set(lambda reason: on_event(ToolsRestarted(reason)))
     try:
         yield on_event
     finally:
-        on_servers_change.reset(servers)
-        on_restart.reset(restarts)
-        on_retry.reset(retries)
+        servers.on_servers_change.reset(changed)
+        on_restart.reset(restarted)
+        retries.on_retry.reset(retried)

@@ -119,15 +119,7 @@ def _check_cassettes(config: RunConfig) -> None:
 async def build(
     job: Job[Any], scenarios: Sequence[Scenario], shared: Shared, begun_with: RunManifest | None = None, *, answered: bool = False
 ) -> AsyncIterator[Built]:
-    """Open a planned job, and try it: before the run exists, so that a failed start leaves nothing behind.
-
-    Args:
-        job: Planned.
-        scenarios: What is run, in order; of a shard that begins, the whole it is cut from.
-        shared: What other runs of the session opened.
-        begun_with: For a run that continues: what it started with, of which texts and weights must be the same.
-        answered: For a run that continues: whether its model's server answered before, so that a refusal concerns one episode only.
-    """
+    """Open a planned job, and try it: before the run exists, so that a failed start leaves nothing behind."""
     shard = job.config.shard if begun_with is None else None
     cut = None if shard is None else cut_scenarios(scenarios, shard)
     grader = await open_grader(job, scenarios, shared)

@@ -31,11 +31,6 @@ def load_config(file: Path | None = None, environ: Mapping[str, str] | None = No
     """Build a configuration from, in rising priority: defaults, TOML file, `TALM_SIM_<FIELD>` environment variables, `options`.
 
     The task is taken from the same places, in the same order, before its own options are read; a `plugin` is imported before that.
-
-    Args:
-        file: TOML file whose top-level keys are option names; a table named after a task contains that task's own.
-        environ: Environment to read; the process's own by default.
-        **options: Option values; None means "not given".
     """
     return read_config(file, environ, **options)[0]
 

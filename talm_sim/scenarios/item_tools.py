@@ -17,11 +17,7 @@ _WORD = re.compile(r"\s*([a-z]+)")
 
 
 def spec_of(tool: str) -> JsonObject:
-    """Return a tool's specification from its JSON text, without the wrapping `{"type": "function", "function": ...}` some data has.
-
-    Raises:
-        ValueError: The text is not JSON.
-    """
+    """Return a tool's specification from its JSON text, without the wrapping `{"type": "function", "function": ...}` some data has."""
     spec = parse(tool)
     inner = spec.get("function") if isinstance(spec, dict) else None
     found = inner if isinstance(inner, dict) else spec

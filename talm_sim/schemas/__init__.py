@@ -4,7 +4,6 @@ From the lowest layer up:
 
 - `work.py` counts and limits the work of a check
 - `patterns.py` matches the patterns of schemas in linear time
-- `shapes.py` writes a schema in a few words
 - `keywords.py` checks each keyword of a schema
 - `validation.py` checks values against schemas, and schemas themselves
 """

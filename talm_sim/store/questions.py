@@ -297,13 +297,7 @@ class _StandIns:
         return stored_documents.meta(self._conn, stored_documents.REPLACEABLE, dict[str, ReplaceableTool]) or {}
 
     def find(self, question: str, scenario: Scenario, progress: Sequence[dict[str, Any]]) -> StandIn | None:
-        """Return the tool whose work a question asks for; None if it asks for none.
-
-        Args:
-            question: What the agent asks.
-            scenario: Its scenario.
-            progress: What the agent has done so far: its model turns and events as JSON objects, in order.
-        """
+        """Return the tool whose work a question asks for; None if it asks for none."""
         failed = dict.fromkeys(event.name for event in map(_tool_event, progress) if event is not None and _is_broken(event))
         return find_stand_in(question, scenario, self._specs, self._known, failed)
 

@@ -37,12 +37,7 @@ class Shared(AsyncExitStack):
         return found
 
     async def model(self, config: RunConfig, created: datetime | None = None) -> Model:
-        """Return the model of a configuration whose traffic is decided; it is loaded once, however many runs or judges ask for it.
-
-        Args:
-            config: The configuration.
-            created: When the run was created; a model that shows the date in its prompts is loaded once for each day.
-        """
+        """Return the model of a configuration whose traffic is decided; it is loaded once, however many runs or judges ask for it."""
         names = ("model", "model_options", "constrained", "models", "max_retries", "max_connections", "timeout", "fail_fast")
         wanted = {name: getattr(config, name) for name in names}
         key, day = f"model {canonical_json(wanted)}", None if created is None else created.date()

@@ -29,11 +29,7 @@ class ToolCaller:
         return self.tools.specs
 
     def __call__(self, tool: str, arguments: Mapping[str, Any]) -> Any:
-        """Execute one tool and return its parsed result.
-
-        Raises:
-            ToolError: There is no such tool, or it does not answer with JSON and a 2xx status.
-        """
+        """Execute one tool and return its parsed result."""
         if tool not in self.specs:
             raise ToolError(f"There is no tool '{tool}'.{did_you_mean(tool, self.specs)}", "unknown_tool")
         try:

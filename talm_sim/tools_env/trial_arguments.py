@@ -69,11 +69,7 @@ def example_arguments(spec: ToolSpec, given: Mapping[str, Any] | None = None) ->
 
 
 def _complete(arguments: JsonObject, spec: ToolSpec) -> tuple[str, ...]:
-    """Add what the tool requires; return what is made up.
-
-    Raises:
-        NotChecked: It takes too long.
-    """
+    """Add what the tool requires; return what is made up."""
     open_ones: dict[str, Mapping[str, Any]] = {}
     for name in spec.required:
         schema = _keywords_of(spec.parameters.get("properties", {}).get(name))

@@ -68,11 +68,7 @@ class CallResult:
         return ""
 
     def value(self) -> Any:
-        """Return the successful answer; None if it has no body.
-
-        Raises:
-            ValueError: It is not JSON.
-        """
+        """Return the successful answer; None if it has no body."""
         assert self.response is not None
         return json.loads(self.response.body) if self.response.body.strip() else None
 

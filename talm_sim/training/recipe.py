@@ -59,13 +59,7 @@ class Recipe(OptionsModel):
 
 
 def read_recipe(name: str, method: Method, overrides: Mapping[str, Any] | None = None) -> Recipe:
-    """Read a recipe.
-
-    Args:
-        name: One of `RECIPES`, or a TOML file.
-        method: What it is used for.
-        overrides: Values that replace the recipe's; a key of `open` that is replaced is open no more.
-    """
+    """Read one of `RECIPES`, or a TOML file, with some values replaced; a key of `open` that is replaced is open no more."""
     if name in RECIPES:
         written, where = packaged_toml("talm_sim.training", f"recipes/{name}.toml"), f"recipe {name}"
     elif (file := Path(name).expanduser()).suffix == ".toml" or file.is_file():

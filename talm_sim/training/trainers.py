@@ -123,20 +123,7 @@ def make_trainer(
     checkpoint_s: float = 300.0,
     most_steps: int = -1,
 ) -> Any:
-    """Make the trainer of a new adapter.
-
-    Args:
-        method: What is trained.
-        recipe: How.
-        model: Of transformers, in float32, without adapters.
-        tokenizer: Its tokenizer.
-        examples: The rows.
-        folder: Where checkpoints are written.
-        together: Rows in one pass; a step has several passes.
-        report: Receives the number of the step, of how many, and the loss; None when training starts.
-        checkpoint_s: Seconds between checkpoints.
-        most_steps: Steps after which to end; -1 for all epochs.
-    """
+    """Make the trainer of a new adapter."""
     from datasets import Dataset
 
     _silence_old_names()

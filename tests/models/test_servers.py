@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given, settings, strategies as st
 
-from talm_sim.models.servers import FIRST_PAUSE_S, LONGEST_PAUSE_S, Servers, ServersChange, Turn, on_servers_change
+from talm_sim.models.servers import FIRST_PAUSE_S, LONGEST_PAUSE_S, Servers, ServersChanged, Turn, on_servers_change
 
 URLS = ("http://a:1/v1", "http://b:1/v1/", "http://c:1/v1")
 
@@ -16,8 +16,8 @@ class Clock:
         return self.time
 
 
-def made() -> tuple[Servers, Clock, list[ServersChange]]:
-    clock, said = Clock(), list[ServersChange]()
+def made() -> tuple[Servers, Clock, list[ServersChanged]]:
+    clock, said = Clock(), list[ServersChanged]()
     on_servers_change.set(said.append)
     return Servers("openai/m", URLS, clock), clock, said
 

@@ -20,8 +20,8 @@ from talm_sim.models.openai_chat import OpenAIChat
 from talm_sim.models.openai_servers import OPENAI_URL
 from talm_sim.models.registry import open_model
 from talm_sim.models.request import server_urls
-from talm_sim.models.retries import Retry, on_retry
-from talm_sim.models.servers import Servers, ServersChange, on_servers_change
+from talm_sim.models.retries import RequestRetried, on_retry
+from talm_sim.models.servers import Servers, ServersChanged, on_servers_change
 from tests.models.loopback import Answer, Loopback, anthropic_answer, chat_answer, loopback
 from tests.models.test_endpoint import FakeClock, failing
 
@@ -30,8 +30,8 @@ HELLO = [HumanMessage("hello")]
 
 
 @pytest.fixture
-def said() -> list[ServersChange]:
-    changes: list[ServersChange] = []
+def said() -> list[ServersChanged]:
+    changes: list[ServersChanged] = []
     on_servers_change.set(changes.append)
     return changes
 
@@ -80,8 +80,8 @@ async def several() -> AsyncIterator[Make]:
         await one.model.aclose()
 
 
-async def test_one_that_is_not_there_costs_no_wait_and_is_asked_again_later(several: Make, said: list[ServersChange]) -> None:
-    retries: list[Retry] = []
+async def test_one_that_is_not_there_costs_no_wait_and_is_asked_again_later(several: Make, said: list[ServersChanged]) -> None:
+    retries: list[RequestRetried] = []
     on_retry.set(retries.append)
     with three(GOOD, GOOD) as hosts, nobody() as absent:
         model = several(hosts[0].url, absent, hosts[1].url, max_retries=0, fail_fast=True)
@@ -103,7 +103,7 @@ async def test_one_that_is_not_there_costs_no_wait_and_is_asked_again_later(seve
     )
 
 
-async def test_a_line_that_closes_once_is_tried_again_at_the_same_server(several: Make, said: list[ServersChange]) -> None:
+async def test_a_line_that_closes_once_is_tried_again_at_the_same_server(several: Make, said: list[ServersChanged]) -> None:
     with loopback(Answer(hang_up=True), GOOD) as one, loopback(GOOD) as other:
         model = several(one.url, other.url)
         await model.say(4)
@@ -116,7 +116,7 @@ async def test_a_line_that_closes_once_is_tried_again_at_the_same_server(several
     assert len(said) == 1 and said[0].reason.startswith("no connection: ")
 
 
-async def test_a_failure_that_outlasts_the_retries_leaves_the_server_out(several: Make, said: list[ServersChange]) -> None:
+async def test_a_failure_that_outlasts_the_retries_leaves_the_server_out(several: Make, said: list[ServersChanged]) -> None:
     with three(failing(503, "busy"), GOOD, GOOD) as hosts:
         model = several(*(host.url for host in hosts))
         assert await model.say(6) == ["hello"] * 6
@@ -128,7 +128,7 @@ async def test_a_failure_that_outlasts_the_retries_leaves_the_server_out(several
     assert [(one.reason, one.in_use) for one in said] == [("HTTP 503: busy", 2), ("", 3)]
 
 
-async def test_a_request_that_fails_at_a_server_which_answers_others_leaves_none_out(several: Make, said: list[ServersChange]) -> None:
+async def test_a_request_that_fails_at_a_server_which_answers_others_leaves_none_out(several: Make, said: list[ServersChanged]) -> None:
     """Each other server is tried with it, then it fails as with one."""
     with three(GOOD, GOOD) as hosts:
         answered = asyncio.Event()
@@ -151,7 +151,7 @@ async def test_a_request_that_fails_at_a_server_which_answers_others_leaves_none
     assert said == []
 
 
-async def test_where_all_fail_it_is_as_with_one(several: Make, said: list[ServersChange]) -> None:
+async def test_where_all_fail_it_is_as_with_one(several: Make, said: list[ServersChanged]) -> None:
     with three(failing(500, "a"), failing(500, "b"), failing(500, "c")) as hosts:
         model = several(*(host.url for host in hosts))
         with pytest.raises(ProviderError, match=r"HTTP 500: c \(after 8 retries\)$"):
@@ -165,7 +165,7 @@ async def test_where_all_fail_it_is_as_with_one(several: Make, said: list[Server
         assert (said[-1].server, said[-1].reason, said[-1].in_use) == (hosts[1].url.removeprefix("http://"), "", 1)
 
 
-async def test_the_very_first_refusals_end_the_run_if_they_are_the_users_to_fix(several: Make, said: list[ServersChange]) -> None:
+async def test_the_very_first_refusals_end_the_run_if_they_are_the_users_to_fix(several: Make, said: list[ServersChanged]) -> None:
     with nobody() as one, nobody() as other:
         model = several(one, other, fail_fast=True, variables=("MY_BASE_URL", "MY_API_KEY"))
         with pytest.raises(
@@ -181,7 +181,7 @@ async def test_the_very_first_refusals_end_the_run_if_they_are_the_users_to_fix(
     assert [one.in_use for one in said] == [1, 0]
 
 
-async def test_a_server_that_comes_back_without_the_model_stays_out(several: Make, said: list[ServersChange]) -> None:
+async def test_a_server_that_comes_back_without_the_model_stays_out(several: Make, said: list[ServersChanged]) -> None:
     with three(failing(503), GOOD) as hosts:
         model = several(*(host.url for host in hosts), fail_fast=True)
         await model.say(2)
@@ -193,7 +193,7 @@ async def test_a_server_that_comes_back_without_the_model_stays_out(several: Mak
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic", "openai-api/my"])
 async def test_each_server_gets_its_own_password_and_none_is_shown(
-    provider: str, said: list[ServersChange], monkeypatch: pytest.MonkeyPatch
+    provider: str, said: list[ServersChanged], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also not by a server that shows another one's."""
     words = [f"pass-word-{number}" for number in range(3)]

@@ -246,11 +246,7 @@ class AgentSession:
         return await on_loop(work, self.loop)
 
     def _stop_if_ended(self) -> None:
-        """Tell the agent that its episode has ended; hold its thread if it ignores that, unless the thread is the caller's own.
-
-        Raises:
-            AgentStopped: The episode has ended.
-        """
+        """Tell the agent that its episode has ended; hold its thread if it ignores that, unless the thread is the caller's own."""
         if not (self.ended or self.fatal):
             return
         self._stops += 1

@@ -90,11 +90,7 @@ async def _open(agent: OwnAgent, session: AgentSession) -> _Agent:
 
 
 def _check_built(name: str, thing: Any) -> None:
-    """Check that what a function built is an agent.
-
-    Raises:
-        NotAnAgentError: It is not an agent.
-    """
+    """Check that what a function built is an agent."""
     if not isinstance(thing, CompiledStateGraph):
         if not callable(thing):
             raise NotAnAgentError(f"{name}: returned an object of type {type(thing).__name__}, but must return a compiled graph or a function.")
@@ -206,11 +202,7 @@ async def _call_function(function: Callable[..., Any], arguments: Mapping[str, A
 
 
 def _messages_in(output: Any) -> list[BaseMessage]:
-    """Return what an agent returned, as messages: a list of them, a single one, or a state with messages.
-
-    Raises:
-        TypeError: It is something else.
-    """
+    """Return what an agent returned, as messages: a list of them, a single one, or a state with messages."""
     found = output.get("messages") if isinstance(output, dict) and "role" not in output else output
     listed: Any = found if isinstance(found, list | tuple) else [found]
     # A message that only calls may come without content, as servers send it.

@@ -80,13 +80,7 @@ class PlayedPerson:
         self._pushed_back = False
 
     async def __call__(self, question: str, ask: int) -> HumanReply:
-        """Ask the model what the person says.
-
-        Raises:
-            ContextOverflowError: The conversation is longer than the model's context.
-            ProviderError: The model failed permanently, or gave no answer.
-            CassetteMissError: A replay met an unrecorded request.
-        """
+        """Ask the model what the person says."""
         settings = GenerationSettings(
             temperature=_TEMPERATURE,
             max_new_tokens=ANSWER_TOKENS,

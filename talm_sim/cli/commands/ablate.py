@@ -173,9 +173,6 @@ def _parse_axis(text: str) -> tuple[str, list[Any]]:
 
     >>> _parse_axis("turn-limit=3,5")
     ('turn_limit', ['3', '5'])
-
-    Raises:
-        click.UsageError: It is neither.
     """
     field, equals, values = text.partition("=")
     field = field.strip().replace("-", "_")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from talm_sim.cli.parsing.lazy import WholeGroup, completer_for
-from talm_sim.cli.parsing.shared_arguments import command_line, plugin_option, run_dir_option
+from talm_sim.cli.parsing.lazy import WholeGroup
+from talm_sim.cli.parsing.shared_arguments import command_line, plugin_option, run_dir_option, scenarios_option, split_option, task_option
 from talm_sim.cli.terminal.console import with_command
 from talm_sim.cli.terminal.text import count, strip_control
 from talm_sim.config import RunConfig
@@ -60,30 +60,14 @@ def fail_talms(directory: Path, run_dir: Path, scenarios_to: Path | None, tools_
 
 
 @command.command("traces")
-@click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
-@click.option(
-    "--scenarios", type=click.Path(path_type=Path), metavar="FILE", help="JSONL file of scenarios to use instead of the bundled ones."
-)
-@click.option(
-    "--task",
-    metavar="NAME",
-    shell_complete=completer_for("task"),
-    default=str(RunConfig.model_fields["task"].default),
-    show_default=True,
-    help="Task of the scenarios.",
-)
-@click.option(
-    "--split",
-    metavar="SPLIT",
-    shell_complete=completer_for("split", several=True),
-    default="all",
-    show_default=True,
-    help="Groups of scenarios that the traces may belong to.",
-)
+@click.argument("traces_file", type=click.Path(path_type=Path), metavar="FILE")
+@scenarios_option
+@task_option(str(RunConfig.model_fields["task"].default))
+@split_option("Groups of scenarios that the traces may belong to.")
 @click.option("--run-id", metavar="NAME", help="Name of the run. Default: traces- and the file's name.")
 @run_dir_option
 @plugin_option
-def traces(file: Path, scenarios: Path | None, task: str, split: str, run_id: str | None, run_dir: Path) -> None:
+def traces(traces_file: Path, file: Path | None, task: str, split: str, run_id: str | None, run_dir: Path) -> None:
     """Import traces of an agent that ran elsewhere as a run.
 
     FILE contains OTLP/JSON spans (OpenTelemetry's conventions for generative AI, OpenInference, OpenLLMetry, AI SDK, ADK), an export of
@@ -93,7 +77,7 @@ def traces(file: Path, scenarios: Path | None, task: str, split: str, run_id: st
     """
     from talm_sim.exchange.traces.import_traces import import_traces
 
-    done = import_traces(file, run_dir, task=task, split=split, scenarios=scenarios, run_id=run_id, command=command_line())
+    done = import_traces(traces_file, run_dir, task=task, split=split, scenarios=file, run_id=run_id, command=command_line())
     click.echo(done.run.path)
     for line in _lines(done):
         click.echo(strip_control(line), err=True)

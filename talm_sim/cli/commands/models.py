@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -64,20 +65,7 @@ def get(name: str, to: Path | None, gguf: Path | None, force: bool) -> None:
 
 def provider_records() -> list[dict[str, Any]]:
     """Return every provider as JSON values: what it needs and whether that is set, never a credential."""
-    return [
-        {
-            "name": status.name,
-            "form": status.form,
-            "about": status.about,
-            "needs": list(status.needs),
-            "missing": list(status.missing),
-            "found": list(status.found),
-            "not_installed": list(status.not_installed),
-            "servers": dict(status.servers),
-            "ready": status.ready,
-        }
-        for status in list_providers()
-    ]
+    return [asdict(status) | {"ready": status.ready} for status in list_providers()]
 
 
 def describe_addresses(services: Sequence[str], servers: Mapping[str, int]) -> str:

@@ -18,7 +18,17 @@ from talm_sim.cli.making.tool_trials import arguments_option, describe_sources, 
 from talm_sim.cli.parsing.lazy import WholeGroup, completer_for
 from talm_sim.cli.parsing.option_errors import last_value_of, values_of
 from talm_sim.cli.parsing.options import OptionsCommand, parse_options
-from talm_sim.cli.parsing.shared_arguments import json_option, plugin_option, print_json, print_list, sources_option, trust_option
+from talm_sim.cli.parsing.shared_arguments import (
+    json_option,
+    plugin_option,
+    print_json,
+    print_list,
+    scenarios_option,
+    sources_option,
+    split_option,
+    task_option,
+    trust_option,
+)
 from talm_sim.cli.terminal.text import count, odds_words, one_line
 from talm_sim.config import ENV_PREFIX, RunConfig
 from talm_sim.errors import PrerequisiteError, suggest_nearest
@@ -31,14 +41,9 @@ if TYPE_CHECKING:
     from talm_sim.tasks.makers import Maker
     from talm_sim.types import Scenario, ToolSpec
 
-_file_option = click.option(
-    "--scenarios", "file", type=click.Path(path_type=Path), metavar="FILE", help="JSONL file of scenarios to use instead of the bundled ones."
-)
 _DEFAULT_TASK = str(RunConfig.model_fields["task"].default)
 MADE_BY_DEFAULT = "when2call"
-_task_option = click.option(
-    "--task", metavar="NAME", shell_complete=completer_for("task"), default=_DEFAULT_TASK, show_default=True, help="Task of the scenarios."
-)
+_task_option = task_option(_DEFAULT_TASK)
 
 
 @click.group(cls=WholeGroup)
@@ -50,17 +55,10 @@ command.add_command(translate)
 
 
 @command.command("list")
-@click.option(
-    "--split",
-    metavar="SPLIT",
-    shell_complete=completer_for("split", several=True),
-    default="all",
-    show_default=True,
-    help="Groups to list, as in `run --split`.",
-)
+@split_option("Groups to list, as in `run --split`.")
 @_task_option
 @plugin_option
-@_file_option
+@scenarios_option
 @json_option
 def list_(split: str, task: str, file: Path | None, as_json: bool) -> None:
     """List the scenarios of a split."""
@@ -82,7 +80,7 @@ def list_(split: str, task: str, file: Path | None, as_json: bool) -> None:
 @click.argument("scenario", metavar="SCENARIO", required=False, shell_complete=completer_for("scenario"))
 @_task_option
 @plugin_option
-@_file_option
+@scenarios_option
 @sources_option
 @trust_option
 @click.option("--format", "the_format", is_flag=True, help="Print the format of a scenario file.")
@@ -130,7 +128,7 @@ def _print_guessing_odds(found: Task[Any], scenario: Scenario, tools_from: tuple
 @command.command("stats")
 @_task_option
 @plugin_option
-@_file_option
+@scenarios_option
 @json_option
 def stats(task: str, file: Path | None, as_json: bool) -> None:
     """Count the scenarios by source and group, with mean numbers of turns, APIs, words per turn, and characters per API.
@@ -194,9 +192,7 @@ def init(out: Path, tools_from: tuple[str, ...], trust: bool, arguments: Path | 
 
 
 @command.command("check")
-@click.option(
-    "--split", metavar="SPLIT", shell_complete=completer_for("split", several=True), default="all", show_default=True, help="Groups to check."
-)
+@split_option("Groups to check.")
 @click.option("--faults", is_flag=True, help="Also try to get around injected faults.")
 @click.option(
     "--perturb",
@@ -207,7 +203,7 @@ def init(out: Path, tools_from: tuple[str, ...], trust: bool, arguments: Path | 
 )
 @click.option("--writing", is_flag=True, help="With --faults: also repeat calls that may change data.")
 @_task_option
-@_file_option
+@scenarios_option
 @sources_option
 @trust_option
 @plugin_option

@@ -7,13 +7,16 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
 
 from talm_sim.config import ENV_PREFIX, JudgeSampling
 from talm_sim.foreign.plugins import load_named
+
+if TYPE_CHECKING:
+    from talm_sim.store.stored_run import StoredRun
 
 _Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 _SAFE = re.compile(r"[\w@+:,./-][\w@%+=:,./-]*")
@@ -23,14 +26,7 @@ _RUNS = 50
 
 
 def completes(kind: str, place: str = "", *, several: bool = False, files: bool = False) -> _Complete:
-    """Make the function by which a parameter completes its values.
-
-    Args:
-        kind: What it names, for example `run`.
-        place: Where the names are, as `module:attribute`, if a task's own option says so.
-        several: Whether it takes several names with commas between them.
-        files: Whether it takes a file as well.
-    """
+    """Make the function by which a parameter completes its values."""
 
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
         # A word that cannot be completed can be typed; the command itself reports the error.
@@ -184,24 +180,19 @@ def _runs(context: click.Context, word: str) -> Iterable[str]:
 
 def _episodes(context: click.Context, word: str) -> Iterator[str]:
     """List runs and, after a run's name and a colon, its episodes."""
-    from talm_sim.store.stored_run import load_run
-
-    run, colon, _ = word.rpartition(":")
-    if not colon:
-        yield from _runs(context, word)
-        return
-    yield from (f"{run}:{name}" for name in load_run(run, _run_dir(context)).episode_ids())
+    return _with_parts(context, word, lambda run: run.episode_ids())
 
 
 def _sides(context: click.Context, word: str) -> Iterator[str]:
     """List runs and, after a run's name and a colon, its groups."""
+    return _with_parts(context, word, lambda run: dict.fromkeys(one.group for one in run.scenarios()))
+
+
+def _with_parts(context: click.Context, word: str, parts: Callable[[StoredRun], Iterable[str]]) -> Iterator[str]:
     from talm_sim.store.stored_run import load_run
 
     run, colon, _ = word.rpartition(":")
-    if not colon:
-        yield from _runs(context, word)
-        return
-    yield from dict.fromkeys(f"{run}:{one.group}" for one in load_run(run, _run_dir(context)).scenarios())
+    yield from (f"{run}:{name}" for name in parts(load_run(run, _run_dir(context)))) if colon else _runs(context, word)
 
 
 def _run_of(context: click.Context) -> str:

@@ -192,11 +192,7 @@ def parse_options(model: type[Options], values: Mapping[str, Any]) -> Options:
 
 
 def collect(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Turn parsed options into fields, shared ones and the task's; those not given are left out.
-
-    Raises:
-        click.UsageError: Two traffic flags.
-    """
+    """Turn parsed options into fields, shared ones and the task's; those not given are left out."""
     flags = {"config", *(way.value for way in Traffic)}
     values = {name: value for name, value in options.items() if name not in flags and value not in (None, ())}
     for name, flag in (("model_options", "--model-options"), ("judge_options", "--judge-options")):

@@ -67,6 +67,20 @@ plugin_option: Callable[..., Any] = click.option(
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+scenarios_option = click.option(
+    "--scenarios", "file", type=click.Path(path_type=Path), metavar="FILE", help="JSONL file of scenarios to use instead of the bundled ones."
+)
+
+
+def task_option(default: str, about: str = "Task of the scenarios.") -> Callable[..., Any]:
+    """Return the option that names a task."""
+    return click.option("--task", metavar="NAME", shell_complete=completer_for("task"), default=default, show_default=True, help=about)
+
+
+def split_option(about: str) -> Callable[..., Any]:
+    """Return the option that names groups of scenarios, all of them by default."""
+    complete = completer_for("split", several=True)
+    return click.option("--split", metavar="SPLIT", shell_complete=complete, default="all", show_default=True, help=about)
 
 
 sources_option = click.option(
@@ -115,14 +129,7 @@ def print_csv(records: Sequence[Mapping[str, Any]]) -> None:
 
 
 def print_list(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], *, empty: str, broadest: int = 0) -> None:
-    """Print rows as a plain table, or only a line on standard error if there are none.
-
-    Args:
-        rows: One mapping per line.
-        columns: Key in the rows to head of the column; the last column takes the rest of the line.
-        empty: What to print if there are no rows.
-        broadest: Characters after which a name in the first column is broken; 0 for never.
-    """
+    """Print rows as a plain table, by each column's key and head, or only a line on standard error if there are none."""
     if not rows:
         click.echo(empty, err=True)
         return
@@ -150,11 +157,7 @@ def command_line() -> str:
 
 
 def confirm(question: str, yes: bool, instead: str = "--yes") -> None:
-    """Ask for confirmation at a terminal; elsewhere, an option is needed.
-
-    Raises:
-        click.Abort: The answer is no.
-    """
+    """Ask for confirmation at a terminal; elsewhere, an option is needed."""
     if yes:
         return
     if not sys.stdin.isatty():

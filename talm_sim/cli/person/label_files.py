@@ -23,10 +23,7 @@ Labels = dict[str, dict[str, tuple[str, str]]]
 
 
 def _label_records(sample: Sample, people: PeopleVerdicts | None, shown: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    """Yield one record per verdict, and one without a label per episode that nobody judged; `counts` is the label that counts there.
-
-    Arguments as of `read_labels`.
-    """
+    """Yield one record per verdict, and one without a label per episode that nobody judged; `counts` is the label that counts there."""
     for episode in sorted(sample.episodes):
         said = {} if people is None else people.said.get(episode, {})
         counts = verdict.label if people is not None and (verdict := people.verdict(episode)) is not None else ""
@@ -50,14 +47,6 @@ def read_labels(
     file: Path, question: PersonQuestion, sample: Sample, people: PeopleVerdicts | None, shown: Mapping[str, str], name: str = ""
 ) -> tuple[Labels, int]:
     """Read a CSV file of labels, with a head: `episode`, `label`, `shown`, and where they are there `name` and `note`.
-
-    Args:
-        file: The file.
-        question: What was asked.
-        sample: The episodes that people judge.
-        people: What people said so far; equal labels change nothing.
-        shown: Id of each episode to the digest of what people are shown of it; labels of anything else are refused.
-        name: Whose labels they are, where the file does not say.
 
     Returns:
         The labels that are new, and how many of its lines have none.

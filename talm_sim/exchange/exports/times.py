@@ -42,10 +42,6 @@ def times_of(episode: Episode, otherwise: float) -> Times:
 
     Stored are its start, how long it took without people, how long each tool took, and when a person was asked and answered. Calls of one turn
     begin together when the turn ends. What is left of the time is shared equally by the generations.
-
-    Args:
-        episode: The episode.
-        otherwise: Unix time in seconds that stands for a start that is not stored, as in an imported run.
     """
     begin = episode.started_at or otherwise
     generations = bool(episode.awareness) + len(episode.model_turns)

@@ -101,15 +101,6 @@ def import_traces(
 
     A trace belongs to the scenario that its attribute or metadata `talm_sim.scenario.id` names, else to the one scenario whose first message
     of the user is its own. The others become episodes of scenarios without a target. Several traces of a scenario are its epochs.
-
-    Args:
-        file: OTLP/JSON spans, LangChain messages or chat messages.
-        run_dir: Directory of the runs.
-        task: The task of the scenarios.
-        split: The groups of scenarios that traces may belong to.
-        scenarios: A file of scenarios in place of the packaged ones.
-        run_id: The run's name; by default `traces-` and the file's name. A run of that name with the same contents is left as it is.
-        command: The command that makes the run; it is stored with it.
     """
     found_task = find_task(task)
     try:

@@ -78,11 +78,7 @@ def python_text(value: Any) -> str:
 
 
 def read_json(text: str, at: int) -> tuple[Any, int]:
-    """Read the JSON value that begins at `at`, or one in Python's spelling; return it, and where it ends.
-
-    Raises:
-        BrokenError: There is no value.
-    """
+    """Read the JSON value that begins at `at`, or one in Python's spelling; return it, and where it ends."""
     size = _WINDOW
     while True:
         part, last = text[at : at + size], at + size >= len(text)
@@ -101,11 +97,7 @@ def read_json(text: str, at: int) -> tuple[Any, int]:
 
 
 def read_whole(text: str) -> Any:
-    """Read a text that is one value and nothing else.
-
-    Raises:
-        BrokenError: It is something else.
-    """
+    """Read a text that is one value and nothing else."""
     value, end = read_json(text, skip_space(text, 0))
     if skip_space(text, end) != len(text):
         raise BrokenError(end)
@@ -116,9 +108,6 @@ def read_expression(text: str, at: int) -> tuple[Any, int]:
     """Read an argument's value in Python's syntax up to the comma or bracket after it.
 
     Anything but a literal is taken as text: a bare word, a sum, even a call.
-
-    Raises:
-        BrokenError: The text ends within the value, or there is no value.
     """
     try:
         value, end = _literal(text, at, MOST_DEEP + 2, python=True)

@@ -18,11 +18,7 @@ _DEEPEST_PRINT = 1
 
 
 def read_list(text: str, at: int) -> tuple[list[ParsedCall], int]:
-    """Read `[f(a=1), g()]` from its opening bracket on; return the calls, and the place after the closing bracket.
-
-    Raises:
-        BrokenError: It is something else, or cut off.
-    """
+    """Read `[f(a=1), g()]` from its opening bracket on; return the calls, and the place after the closing bracket."""
     found = []
     at = skip_space(text, at + 1)
     while text[at : at + 1] != "]":
@@ -37,7 +33,7 @@ def read_list(text: str, at: int) -> tuple[list[ParsedCall], int]:
 
 
 def read_bare(text: str, at: int) -> tuple[list[ParsedCall], int]:
-    """Read `f(a=1)`, and those after it separated only by commas, semicolons or line breaks; errors are those of `read_list`."""
+    """Read `f(a=1)`, and those after it separated only by commas, semicolons or line breaks."""
     found = []
     while True:
         call, end = _call(text, at)

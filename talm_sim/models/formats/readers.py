@@ -284,11 +284,7 @@ def read_alone(text: str) -> Piece | None:
 
 
 def _body(text: str, at: int) -> tuple[list[ParsedCall], int]:
-    """Read calls after a mark, as JSON or in Python's syntax, perhaps in a fence.
-
-    Raises:
-        BrokenError: They cannot be read.
-    """
+    """Read calls after a mark, as JSON or in Python's syntax, perhaps in a fence."""
     fence = _FENCE.match(text, at)
     at = fence.end() if fence else skip_space(text, at)
     if CALL_LIST.match(text, at):

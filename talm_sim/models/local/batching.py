@@ -10,6 +10,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -28,15 +29,14 @@ class _Batched:
     ready: Any = None
     size: int = 0
 
-    def settle(self, result: object) -> None:
-        """Hand over a result, or an exception, if anybody still waits for it."""
-        try:
-            if isinstance(result, BaseException):
-                self.future.set_exception(result)
-            else:
-                self.future.set_result(result)
-        except InvalidStateError:
-            return  # cancelled meanwhile
+
+def settle(future: Future[Any], result: object) -> None:
+    """Hand over a result, or an exception, if anybody still waits for it."""
+    with suppress(InvalidStateError):  # cancelled meanwhile
+        if isinstance(result, BaseException):
+            future.set_exception(result)
+        else:
+            future.set_result(result)
 
 
 class Worker:
@@ -123,7 +123,7 @@ class Worker:
             except BaseException as err:  # an engine's bug: those who wait must hear of it, not wait forever
                 self._forget(concerned)
                 for job in concerned:
-                    job.settle(err)
+                    settle(job.future, err)
 
     def _forget(self, jobs: Sequence[_Batched]) -> None:
         with self._news:
@@ -136,7 +136,7 @@ class Worker:
                 try:
                     job.ready, job.size = self._prepare(job.asked)
                 except Exception as err:
-                    job.settle(err)
+                    settle(job.future, err)
         ready = [job for job in waiting if not job.future.done()]
         if ready:
             ready.insert(0, ready.pop(self._first([job.ready for job in ready])))
@@ -155,11 +155,11 @@ class Worker:
             problem = self._in_words(err)
         else:
             for job, answer in zip(jobs, answers, strict=True):
-                job.settle(answer)
+                settle(job.future, answer)
             return
         # Outside the except clause: its traceback would keep the failed batch's memory alive.
         if len(jobs) == 1:
-            jobs[0].settle(problem)
+            settle(jobs[0].future, problem)
             return
         self._batch_size = middle = len(jobs) // 2
         self._run_jobs(jobs[:middle])

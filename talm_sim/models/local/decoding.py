@@ -89,16 +89,7 @@ def write(
     grammar: Grammar | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> _DecodedTokens:
-    """Continue a prompt.
-
-    Args:
-        model: A causal language model of transformers, whose own generation settings are those of the library.
-        prompt: Tokens.
-        settings: Temperature 0 takes the likeliest token; a seed gives the same text whatever else the model writes.
-        limits: Where the text ends.
-        sampling: Further settings of the model's user; those of `settings` take precedence.
-        grammar: What may be written.
-        cancelled: Whether nobody waits any more.
+    """Continue a prompt; temperature 0 takes the likeliest token, and a seed gives the same text whatever else the model writes.
 
     Raises:
         ContextOverflowError: The prompt leaves no room for a token.

@@ -72,11 +72,7 @@ class LocalModel(ABC):
 
     @abstractmethod
     async def write(self, prompt: str, settings: GenerationSettings, schema: JsonObject | None = None) -> Text:
-        """Continue a prompt, held to a JSON schema if one is given.
-
-        Raises:
-            ContextOverflowError: The prompt leaves no room for an answer.
-        """
+        """Continue a prompt, held to a JSON schema if one is given."""
 
     @abstractmethod
     async def aclose(self) -> None:

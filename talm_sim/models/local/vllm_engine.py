@@ -78,11 +78,7 @@ class VllmEngine:
             random.setstate(state)
 
     def add(self, request_id: str, request: EngineRequest) -> None:
-        """Add a request.
-
-        Raises:
-            ProviderError: vLLM refuses it.
-        """
+        """Add a request."""
         salted = {"cache_salt": request.salt} if request.salt else {}
         try:
             self._llm.add_request(request_id, {"prompt_token_ids": list(request.tokens), **salted}, request.params, **self._lora)

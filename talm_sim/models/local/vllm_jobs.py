@@ -26,19 +26,7 @@ from talm_sim.types import JsonObject, Usage
 
 
 def score(engine: VllmEngine, tokenizer: Any, prompt: str, options: Sequence[str], *, reuse: bool = True) -> Job[list[Continuation]]:
-    """Say how likely each option is as the continuation of a prompt.
-
-    Args:
-        engine: Started by the time the job runs.
-        tokenizer: Of transformers, so that text becomes tokens as for other local models.
-        prompt: To the letter.
-        options: To the letter, as they continue the prompt.
-        reuse: Whether the options read the prompt from the cache; False computes everything for each, to compare.
-
-    Raises:
-        ContextOverflowError: The prompt with its longest option does not fit.
-        ProviderError: An option is empty, or its score is no number.
-    """
+    """Say how likely each option is as the continuation of a prompt; without `reuse`, each is computed whole, to compare."""
     question = encode_question(tokenizer, prompt, options, max_length=None, name=engine.name)
     length = len(question.prompt)
     _check_room(engine, "the prompt with its longest option", length + max(map(len, question.options)))
@@ -62,12 +50,7 @@ def score(engine: VllmEngine, tokenizer: Any, prompt: str, options: Sequence[str
 def write(
     engine: VllmEngine, tokenizer: Any, prompt: str, settings: GenerationSettings, schema: JsonObject | None, sampling: Mapping[str, Any]
 ) -> Job[Text]:
-    """Continue a prompt until the model ends its turn.
-
-    Raises:
-        ContextOverflowError: The prompt leaves no room for an answer.
-        ProviderError: A sampling option is unknown or refused.
-    """
+    """Continue a prompt until the model ends its turn."""
     tokens = encode_text(tokenizer, prompt)
     _check_room(engine, "the prompt", len(tokens))
     room = engine.config.model_config.max_model_len - len(tokens)

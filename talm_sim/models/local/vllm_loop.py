@@ -7,16 +7,16 @@ whether they score options or write an agent's turn. When nobody waits for a job
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
 import threading
 from collections.abc import Generator, Sequence
-from concurrent.futures import Future, InvalidStateError
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from talm_sim.common.processes import stop_waiting_for
 from talm_sim.errors import ProviderError
+from talm_sim.models.local.batching import settle
 
 T = TypeVar("T")
 
@@ -64,13 +64,6 @@ class _Running:
     outputs: dict[str, Any] = field(default_factory=dict)
     """By request, in the order they were asked for; None until it ends."""
 
-    def settle(self, result: object) -> None:
-        with contextlib.suppress(InvalidStateError):  # cancelled meanwhile
-            if isinstance(result, BaseException):
-                self.future.set_exception(result)
-            else:
-                self.future.set_result(result)
-
 
 class Loop:
     """Runs jobs on an engine until it is closed.
@@ -89,11 +82,7 @@ class Loop:
         self._thread: threading.Thread | None = None
 
     async def run(self, job: Job[T]) -> T:
-        """Run a job on the loop's thread, once the engine has started.
-
-        Raises:
-            ProviderError: The loop is closed, or the engine failed.
-        """
+        """Run a job on the loop's thread, once the engine has started."""
         running = _Running(job)
         with self._news:
             if self._closed:
@@ -131,7 +120,7 @@ class Loop:
             except BaseException as err:  # those who wait must hear of it, not wait forever
                 failed, self._running = self._running, {}
                 for running in failed.values():
-                    running.settle(err)
+                    settle(running.future, err)
         for running in [*arrived, *self._running.values()]:
             running.future.cancel()
         self._engine.close()
@@ -148,7 +137,7 @@ class Loop:
         if failure is None:
             self._advance_job(running, None)
         else:
-            running.settle(failure)
+            settle(running.future, failure)
 
     def _step(self) -> None:
         left = [request_id for request_id, running in self._running.items() if running.future.cancelled()]
@@ -173,10 +162,10 @@ class Loop:
                 running.outputs[request_id] = None
                 self._running[request_id] = running
         except StopIteration as end:
-            running.settle(end.value)
+            settle(running.future, end.value)
         except BaseException as err:
             self._drop(list(running.outputs))
-            running.settle(err)
+            settle(running.future, err)
 
     def _drop(self, request_ids: Sequence[str]) -> None:
         self._engine.abort(request_ids)

@@ -67,11 +67,7 @@ async def run_elsewhere(
 
 
 async def resume_elsewhere(run: Path, overrides: Mapping[str, Any], shared: Shared, on_event: OnEvent) -> StoredRun:
-    """Continue a run of which there are shards only, as `run_elsewhere` plays it.
-
-    Raises:
-        OutOfBudgetError: As of `run_elsewhere`.
-    """
+    """Continue a run of which there are shards only, as `run_elsewhere` plays it."""
     kept = read_plan(run)
     assert kept is not None
     given = kept.given(run)
@@ -122,11 +118,7 @@ class _Elsewhere:
         self._counted = -1
 
     async def play(self, config: RunConfig) -> None:
-        """Play the shards that are not done, each as `config` says.
-
-        Raises:
-            OutOfBudgetError: The budget is spent.
-        """
+        """Play the shards that are not done, each as `config` says."""
         due = [number for number in self._kept.sizes if not self._kept.is_done(number)]
         orders = self._orders(config, due)
         look = await self._look() if due else None

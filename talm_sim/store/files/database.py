@@ -85,11 +85,7 @@ class TooLargeError(PrerequisiteError):
 
 
 def check_size(document: bytes) -> None:
-    """See that a JSON document can be kept, and read again without filling the memory.
-
-    Raises:
-        TooLargeError: It cannot.
-    """
+    """See that a JSON document can be kept, and read again without filling the memory."""
     if len(document) > _LARGEST:
         raise TooLargeError(f"takes {len(document) / 2**20:,.1f} MiB, and a run keeps at most {_LARGEST >> 20} MiB per record")
     if len(document) > _FEW and sum(map(document.count, (b",", b"[", b"{"))) > _MOST_VALUES:

@@ -78,11 +78,7 @@ def wants_propensity(scenario: Scenario) -> bool:
 
 
 def load_refusals(file: Path | None = None) -> dict[str, tuple[str, ...]]:
-    """Return the listed refusals by language, with those of the user's `file` in their place.
-
-    Args:
-        file: TOML file with a table `[propensity]`: for each language a text with one refusal per line.
-    """
+    """Return the listed refusals by language, with those of the user's `file` in their place."""
     document = {} if file is None else read_toml(file, "prompts")
     own = texts_of(document, _TABLE, document.get(_TABLE, ()), str(file))
     return {language: tuple(filter(None, map(str.strip, text.splitlines()))) for language, text in {**_packaged(), **own}.items()}

@@ -43,16 +43,6 @@ class BlockerScores(FrozenModel):
     """Those about such an argument that the request gives, and about nothing that is missing."""
 
     @property
-    def question_precision(self) -> float | None:
-        """Share of the questions that are about something missing."""
-        return self.blocker_questions / self.questions_decided if self.questions_decided else None
-
-    @property
-    def blocker_recall(self) -> float | None:
-        """Share of the things missing, of those that a person can supply, that were asked about."""
-        return self.blockers_asked / self.blockers if self.blockers else None
-
-    @property
     def ask_f1(self) -> float | None:
         """Ask-F1 of HiL-Bench (arXiv 2604.09408): the harmonic mean of question precision and blocker recall; see `ask_f1`."""
         return ask_f1(self.blocker_questions, self.questions_decided, self.blockers_asked, self.blockers)

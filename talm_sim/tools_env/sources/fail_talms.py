@@ -132,11 +132,7 @@ class ToolFolder:
                 self.described.setdefault(name, f"module '{lacking[0]}' is not installed")
 
     async def call(self, tool: str, arguments: Mapping[str, object], episode: str) -> HttpResponse:
-        """Make a call, in a sandbox, or answer that nothing executes the tool.
-
-        Raises:
-            ProviderError: The sandbox could not be started.
-        """
+        """Make a call, in a sandbox, or answer that nothing executes the tool."""
         function = self._functions[tool]
         if tool in self.described or function.code is None:
             return unexecuted_response()

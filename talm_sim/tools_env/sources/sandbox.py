@@ -86,11 +86,7 @@ class SandboxSession:
     _begun: HttpResponse = field(default_factory=lambda: failure(500, "it was stopped by an earlier call"), init=False)
 
     async def call(self, arguments: Mapping[str, object]) -> HttpResponse:
-        """Make a call, one after the other; the first starts the sandbox, and all after one that was stopped are failures.
-
-        Raises:
-            ProviderError: The sandbox could not be started.
-        """
+        """Make a call, one after the other; the first starts the sandbox, and all after one that was stopped are failures."""
         if self._process is None:
             self._begun = await self._begin("stays")
         return await self._ask(arguments) if self._begun.status == 200 else self._begun

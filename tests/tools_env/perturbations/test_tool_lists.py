@@ -108,7 +108,7 @@ def test_in_any_order_no_hidden_tool_comes_back_and_every_name_is_one_tool(seed:
 
 def test_without_the_extra_a_replacement_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     other_tools._index.cache_clear()
-    monkeypatch.setattr("talm_sim.retrieval.embedders.find_spec", lambda name: None)
+    monkeypatch.setattr("talm_sim.retrieval.nearest.find_spec", lambda name: None)
     with pytest.raises(PrerequisiteError, match=r"^--perturb replacement: nearest texts need embeddings: pip install .*retrieval.*\.$"):
         names("replacement")
 

@@ -28,11 +28,7 @@ def _unreadable_call(written: str, name: str = "") -> ParsedCall:
 
 
 def arguments_at(text: str, at: int, ends: re.Pattern[str]) -> tuple[object, int]:
-    """Read the object of arguments at `at`, up to what must follow it; return it, empty if only that follows, and the place after `ends`.
-
-    Raises:
-        BrokenError: There is something else, or it was cut off.
-    """
+    """Read the object of arguments at `at`, up to what must follow it; return it, empty if only that follows, and the place after `ends`."""
     at = skip_space(text, at)
     given = text[at : at + 1] == "{"
     value, at = read_json(text, at) if given else ({}, at)

@@ -38,11 +38,7 @@ def write_apertus(calls: Sequence[CallToWrite]) -> str:
 
 
 def _read_named(value: Any) -> list[ParsedCall]:
-    """Read calls of `{"tool_name": f, "parameters": {...}}`.
-
-    Raises:
-        BrokenError: They are something else.
-    """
+    """Read calls of `{"tool_name": f, "parameters": {...}}`."""
     found = []
     for one in value if isinstance(value, list) else [value]:
         name = one.get("tool_name") if isinstance(one, dict) else None
@@ -53,11 +49,7 @@ def _read_named(value: Any) -> list[ParsedCall]:
 
 
 def _read_keyed(value: Any) -> list[ParsedCall]:
-    """Read calls of `{f: {...}}`.
-
-    Raises:
-        BrokenError: They are something else.
-    """
+    """Read calls of `{f: {...}}`."""
     found = []
     for one in value if isinstance(value, list) else [value]:
         if not isinstance(one, dict):

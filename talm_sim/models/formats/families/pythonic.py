@@ -57,11 +57,7 @@ def _olmo(match: re.Match[str], _: ShownParameters) -> Piece:
 
 
 def _read_unescaped(body: str) -> list[ParsedCall]:
-    """Read calls whose texts have unescaped quotes, as the chat template writes them: a text ends before what can only follow one.
-
-    Raises:
-        BrokenError: They are something else.
-    """
+    """Read calls whose texts have unescaped quotes, as the chat template writes them: a text ends before what can only follow one."""
     found, at = [], 0
     while at < len(body):
         called = BARE_CALL.match(body, at)

@@ -28,12 +28,7 @@ _NAME_COLUMN = "类名"
 
 
 def read_apis(folder: Path, rows: Iterable[Mapping[str, Any]]) -> tuple[dict[str, JsonObject], list[SourceProblem]]:
-    """Read what is known of each API.
-
-    Returns:
-        Specifications by name, in the catalogue's order, each with `name`, `description`, `parameters` (JSON Schema) and `response` (fields
-        of the result by name); and what could not be read.
-    """
+    """Read what is known of each API."""
     draft, problems = _from_catalogue(folder / _CATALOGUE)
     searched: dict[str, JsonObject] = {}
     given: dict[str, dict[str, Any]] = {}

@@ -44,15 +44,7 @@ class LoadedBfcl:
 
 
 def load_bfcl(path: Path | None, subsets: Sequence[str], languages: Sequence[str] = ("en",)) -> LoadedBfcl:
-    """Read BFCL's rows.
-
-    Args:
-        path: A folder of BFCL's own files or the one the package was installed into, which are English; a JSONL file whose rows have `id`,
-            `subset`, `language`, `question`, `function` and `ground_truth`; or a folder of such files, `bfcl_single_turn_<language>.jsonl`.
-            None takes the data of the installed `bfcl-eval` package.
-        subsets: Names of `SUBSETS`.
-        languages: Codes such as `vi`.
-    """
+    """Read BFCL's rows from one of the places that docs/refusal.md names; a `path` of None is the installed package's data."""
     for name in subsets:
         if name not in SUBSETS:
             raise PrerequisiteError(f"subset '{name}': there is no such subset of BFCL's data.{did_you_mean(name, SUBSETS)}")

@@ -136,14 +136,7 @@ _ANY = str
 
 
 def check_call(call: ToolCall, right: AcceptedCall, tool: JsonObject, syntax: str) -> CheckResult:
-    """Check the arguments of a call of the right function.
-
-    Args:
-        call: What the model wrote.
-        right: The accepted values.
-        tool: The function's specification; in BFCL's form or in JSON Schema.
-        syntax: The language of its types. Unless that is Python, every value is a text with the value's source.
-    """
+    """Check the arguments of a call of the right function."""
     parameters = _object(tool.get("parameters"))
     declared = _object(parameters.get("properties"))
     required = parameters.get("required")

@@ -4,7 +4,6 @@ From the lowest layer up:
 
 - `controls.py` plays the controls, `prompted.py` lets a model act that has no native tools
 - `row_person.py` is the person of rows that lack a value
-- `turn_wording.py` reads what is said at the end of the turn that lacks something
 - `turns_judge.py` has judge `bfcl-turns`, `missing_turn.py` judge `missing-turn`
 - `play.py` plays the rows
 - `missing_table.py` is the table of the turns that lack something

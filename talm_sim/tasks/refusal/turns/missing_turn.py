@@ -15,14 +15,15 @@ from typing import Any
 
 from talm_sim.common.json_values import leaves
 from talm_sim.judges.base import Judge
+from talm_sim.language.answer_words import compile_words
 from talm_sim.language.asking import asking_sentences
 from talm_sim.language.facts.names import normalize
+from talm_sim.language.final_answer import Kind, claims_success, read_final_answer
 from talm_sim.language.question_words import stem
 from talm_sim.models.base import ASK_HUMAN
 from talm_sim.models.parsing import split_reasoning
 from talm_sim.tasks.refusal.attempts.find_attempt import find_attempt
 from talm_sim.tasks.refusal.bfcl.turn_rows import LACKS_FUNCTION, find_missing_turn
-from talm_sim.tasks.refusal.turns.turn_wording import read_said
 from talm_sim.types import Episode, GoldCall, Measured, Scenario, Verdict
 
 MISSING_RIGHT = Measured(
@@ -35,6 +36,43 @@ _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _SMALL = frozenset({"get", "set", "the", "and", "for", "all", "based"})
 _PLAIN = frozenset({"id", "name", "number", "value", "type", "list"})
 """Last words of parameters' names that say less than those before them."""
+_FROM_START = r"(?:^|(?<=[.!?\n]))[^.!?\n]*"
+_OFFER = compile_words(
+    _FROM_START + r"(?<!\bor )\b(?:something|anything) (?:\w+ ){0,3}?(?:else|different|other|instead)\b[^.!?\n]*\?",
+    _FROM_START + r"\b(?:any|some|an)(?: ?other|thing) (?:task|request|thing|help|you(?:'d| would|'ll| will)? (?:like|need|want))\b[^.!?\n]*\?",
+    _FROM_START + r"\bhow else\b[^.!?\n]*\b(?:help|assist|be of)\b[^.!?\n]*\?",
+)
+"""Questions that offer something else, and say nothing of what was asked for."""
+_MORE = compile_words(_FROM_START + r"\b(?:would you like|do you want)\b[^.!?\n]*\?")
+"""Questions that offer more, once something was done."""
+_GIVE = (
+    r"(?:tell|give|send|add|share|provide|name|pass|drop|write|state|enter|specify|type|reply|answer|point|hand|supply|grant|show"
+    r"|let (?:me|us) know)(?! if\b)"
+)
+_WHEN = r"(?:once|when|as soon as|after|until|unless|if|before)"
+_FACT = r"(?:the|your|an?|that|its?|this|these|those|what|which|where|who|whose|how|more|some)\b"
+_MAY = r"(?:i|we)(?:'ll|'d| will| would| can| could)"
+_KNOW = rf"(?:i|we)(?:'ve| have)? (?:have|got|get|know|receive|learn|hear) (?:back )?{_FACT}"
+_ASKS = compile_words(
+    rf"(?:^|[.!?:;,)\u2014\n-]\s*|\b(?:just|simply|or|so) ){_GIVE}\b[^.!?\n]{{0,80}}?"
+    r"(?:\band|\bthen|\bso(?: that)?|,) (?:i|we)(?:'ll| will| can)\b",
+    rf"\b(?:please|kindly) (?:\w+ )?(?:{_GIVE}|fill|complete|clarify|confirm|pick|choose|check)\b",
+    rf"\b{_WHEN} you(?: can| could|'ve| have)? (?:{_GIVE}|sent|given|told|added|named|decide|chose|choose|pick)\b(?! up)",
+    rf"\b{_MAY}\b[^.!?\n]*\b{_WHEN} {_KNOW}|\b{_WHEN} {_KNOW}[^.!?\n]*\b{_MAY}",
+    r"\b(?:depend|rely|count) on you\b|\bneed you to\b",
+    rf"\b(?:just|simply) (?!let){_GIVE} (?:me|us|it|{_FACT})",
+    r"\b(?:would|might) (?:\w+ )?(?:help|be (?:\w+ )?(?:useful|helpful|needed|handy|required))(?: as well| too| here| first)?[.!]?$",
+    r"\b(?:waiting|wait) (?:on|for)\b[^.!?\n]*\b(?:from you|your)\b|\bawait(?:ing)? your\b",
+)
+"""Requests that have no question mark, beside those that are known."""
+_QUESTION = compile_words(
+    r"(?:^|[.!:;,\n]\s*)(?:and |but |so |ok(?:ay)?,? |sure,? )?(?:to|for|from|at|in|on|by|with)? ?(?:which|what|where|when|who|whom|whose|how)"
+    r"(?: \w+){0,3}? (?:should|shall|would|do|does|did|is|are|was|can|could|will|may|must) (?:i|we|you|it|this|that|they|the|your|my|be)\b"
+    r"[^.!?\n]*[^.!?\n:,;]$",
+    r"(?:^|[.!\n]\s*)(?:\w+, )?(?:to |for |from |at |in )?(?:which|what|whose)(?: \w+){1,5}$",
+    r"\b(?:(?:should|shall) (?:i|we)|(?:do|did) you (?:use|take|pick|choose|mean|go with|prefer))\b(?:[^.!?\n]|\.\w)* or\b(?:[^.!?\n]|\.\w)*\?",
+)
+"""A question at the end of a text, without its mark; a choice between two things, be one of them "the other"."""
 
 
 class MissingLabel(StrEnum):
@@ -128,7 +166,7 @@ def _label_text(text: str) -> MissingLabel:
         return MissingLabel.SILENT
     if find_attempt(text) is not None:
         return MissingLabel.OTHER_TEXT
-    return MissingLabel(read_said(text))
+    return read_said(text)
 
 
 def _names(text: str, scenario: Scenario, number: int) -> bool | None:
@@ -195,3 +233,25 @@ def _stems_of_name(name: str) -> set[str]:
 
 def _stems(text: str) -> set[str]:
     return {stem(word) for word in normalize(text).split()}
+
+
+def read_said(text: str) -> MissingLabel:
+    """Return what a text says at the end of the turn, by its wording, in English; one that asks for something and declines asks.
+
+    `read_final_answer` is asked first. Only here, a question without its mark asks, a request that is put as an order or a condition ("Send it
+    over and I'll go on"), and a statement of what the request lacks; an offer to do something else asks nothing.
+
+    >>> str(read_said("I'm missing the stock symbol.")), str(read_said("My toolset has nothing for that. Want me to try something else?"))
+    ('asked', 'said_it_cannot')
+    >>> str(read_said("I couldn't find it at first, but now it's been moved."))
+    'other_text'
+    """
+    text = _OFFER.sub(" ", text.replace("`", "").replace("**", "").replace("\u2019", "'"))
+    done = claims_success(text)
+    text = (_MORE.sub(" ", text) if done else text).strip()
+    said = read_final_answer(text)
+    if said.asking or _ASKS.search(text) or _QUESTION.search(text):
+        return MissingLabel.ASKED
+    if said.cannot and said.kind is not Kind.ANSWERS:
+        return MissingLabel.SAID_IT_CANNOT
+    return MissingLabel.ASKED if said.lacks and not done else MissingLabel.OTHER_TEXT

@@ -83,11 +83,7 @@ class BfclTurnsJudge(Judge):
 async def _check_turns(
     packages: Sequence[Path], scenario: Scenario, steps: Sequence[Sequence[Sequence[str]]], gold: Sequence[Sequence[str]]
 ) -> dict[str, Any] | str:
-    """Return what the package's check says of the calls in each turn, in a process of its own; a text that says why it says nothing.
-
-    Raises:
-        ProviderError: The sandbox could not be started.
-    """
+    """Return what the package's check says of the calls in each turn, in a process of its own; a text that says why it says nothing."""
     classes = scenario.start["classes"]
     row = {"id": scenario.id, "initial_config": classes, "involved_classes": [*classes]}
     given = {"places": [str(one.parent) for one in packages], "row": row, "steps": steps, "gold": gold}

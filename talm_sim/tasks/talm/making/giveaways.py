@@ -37,13 +37,6 @@ def find_giveaway(value: Any, argument: str, users: Iterable[ToolSpec], offered:
     It is given away if it appears, as a whole word and in any case, in a name, description, example, default or constant of any tool that is
     offered, or if it is one of fewer than three possible values.
 
-    Args:
-        value: The value.
-        argument: The argument's name.
-        users: The tools that take the argument.
-        offered: Every tool that is shown.
-        anywhere: Whether the parts of a schema that say what fits count, too: bounds, formats and longer lists of values.
-
     Returns:
         The place, in words; empty if the value is not given away.
 

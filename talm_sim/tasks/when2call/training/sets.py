@@ -24,14 +24,7 @@ _MANY = 2
 
 
 def draw_sample(scenarios: Sequence[Scenario], number: int, by: str, seed: int) -> list[Scenario]:
-    """Draw as many scenarios of every class, in the order given.
-
-    Args:
-        scenarios: Scenarios of task when2call.
-        number: How many of each class.
-        by: `class`, or `class,tools`: within a class, no, one and several tools shown keep their shares, by largest remainders.
-        seed: Seed of the draw.
-    """
+    """Draw as many scenarios of every class, in the order given."""
     keys = [key.strip() for key in by.split(",")]
     for key in keys:
         if key not in _KEYS:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
+from talm_sim.scenarios.stand_ins import shape_of
 from talm_sim.schemas import Schema
-from talm_sim.schemas.shapes import shape_of
 from talm_sim.tools_env.sources.tool_schemas import write_out
 
 PLACE = {"type": "object", "properties": {"name": {"type": "string"}, "feet": {"type": "integer"}}, "required": ["name"]}
