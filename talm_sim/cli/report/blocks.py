@@ -24,9 +24,8 @@ from talm_sim.store.stored_run import StoredRun
 from talm_sim.tasks import AgentOptions, PersonOptions
 from talm_sim.types import Episode, HumanEvent, Summary, Verdict
 
-_MOST_NAMES = 3
-_UNDECIDED = "undecided"
-_CUT_OFF, _ROOM = "were cut off", 4096
+_MOST_NAMES, _MOST_GROUPS = 3, 6
+_UNDECIDED, _CUT_OFF, _ROOM = "undecided", "were cut off", 4096
 _DECIDED = {"approve": "approved", "edit": "edited", "reject": "rejected", "respond": "answered in its place"}
 _NOUNS = {"question": "question", "approval": "call", "form": "form"}
 _ON_THIS_MACHINE = {
@@ -34,7 +33,6 @@ _ON_THIS_MACHINE = {
     "hf": "transformers in this process",
     "vllm": "vLLM on this machine",
 }
-_MOST_GROUPS = 6
 _REASONS = {
     "context_overflow": "context_overflow (prompt too long for the model)",
     "blocked": "blocked (by the provider's filter, not the model)",
@@ -288,9 +286,8 @@ def _remarks(stored: StoredRun) -> Iterator[str]:
         yield f"{read:,} of {found['turns beside']:,} turns: calls read from text; --tool-format native leaves them"
     if streamed := found["streamed"]:
         yield f"{count(streamed, 'turn')} streamed to the agent: a stream gives the finished turn in pieces"
-    for what in sorted(found):
-        if what.startswith("empty: "):
-            yield f"{count(found[what], 'empty answer')} of the agent: {what.removeprefix('empty: ')}"
+    for what in sorted(what for what in found if what.startswith("empty: ")):
+        yield f"{count(found[what], 'empty answer')} of the agent: {what.removeprefix('empty: ')}"
     if past := tools_past(stored):
         yield f"called in the graph itself, as the environment has no such tool (live, unrecorded, without faults): {format_names(past, 3)}"
 
