@@ -12,6 +12,7 @@ import pytest
 
 import talm_sim
 from tests.cli.wrong import Talm, check
+from tests.tables import labelled
 
 pytestmark = pytest.mark.usefixtures("nothing_given")
 GRID = '[grid]\nhuman = ["none", "simulated"]\nperturb = ["", ["http-500:p=0.5", "empty-result:p=0.1"]]\n'
@@ -41,13 +42,7 @@ def test_a_wrong_grid_is_refused_in_a_line_that_names_file_and_key(text: str, to
     check(talm("ablate", "--grid", "g.toml", *(("--dry-run",) if "epochs" in text else ())), told)
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        ("--grid g.toml --over human=none", r"g\.toml: grid\.human is given with --over, too; leave one out\.$"),
-        ("--over epochs=0", r"^talm-sim: error: cell epochs=0: --epochs: 0 is too small"),
-    ],
-)
+@labelled
 def test_a_wrong_line_is_refused(words: str, told: str, talm: Talm) -> None:
     Path("g.toml").write_text(GRID, encoding="utf-8")
     check(talm("ablate", *words.split()), told)

@@ -20,6 +20,7 @@ from tests.cli.conftest import episode, scenario
 from tests.cli.parsing.shells import NAMES, SHELLS, needs, passed
 from tests.cli.wrong import Talm
 from tests.runs.stored import store
+from tests.tables import labelled
 
 
 def test_report_prints_rates_over_intervals_and_says_what_they_are(stored: Path, talm: Talm) -> None:
@@ -142,14 +143,7 @@ def test_the_awareness_question_and_the_prompt_are_told(talm: Talm, tmp_path: Pa
     )
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("a-run:lackin-0", "no episode 'lackin-0'. Did you mean 'lacking-0'?"),
-        ("a-rum:lacking-0", "a-rum: no such run. Did you mean 'a-run'?"),
-        ("other/a:b", "other/a: no such run."),
-    ],
-)
+@labelled
 def test_show_of_what_is_not_there(stored: Path, talm: Talm, name: str, message: str) -> None:
     code, out, err = talm("show", name)
     assert (code, out) == (2, "")

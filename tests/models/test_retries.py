@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from talm_sim.models.retries import RetryPolicy, is_retryable, retry_after
+from tests.tables import labelled
 
 NOW = 1_700_000_000.0
 
@@ -58,21 +59,6 @@ def test_a_servers_own_figure_is_kept_to_and_spread() -> None:
     assert policy.wait_before(1, {"retry-after": "101"}) is None
 
 
-@pytest.mark.parametrize(
-    ("status", "headers", "again"),
-    [
-        (408, {}, True),
-        (409, {}, True),
-        (429, {}, True),
-        (500, {}, True),
-        (529, {}, True),
-        (400, {}, False),
-        (401, {}, False),
-        (404, {}, False),
-        (422, {}, False),
-        (400, {"x-should-retry": "true"}, True),
-        (500, {"x-should-retry": "false"}, False),
-    ],
-)
+@labelled
 def test_what_is_tried_again(status: int, headers: dict[str, str], again: bool) -> None:
     assert is_retryable(status, headers) is again

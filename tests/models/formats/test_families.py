@@ -9,6 +9,7 @@ from talm_sim.models.parsing import split_reasoning
 from talm_sim.types import ToolCall
 from tests.growth import check_growth
 from tests.models.formats.families import CASES, TOOLS, WRITTEN
+from tests.tables import labelled
 
 MEGABYTE = 2**20
 HOSTILE = (
@@ -81,46 +82,14 @@ def test_hostile_channels_are_parted_in_linear_time(unit: str) -> None:
     check_growth(split_reasoning, lambda size: unit * (size // len(unit)), MEGABYTE)
 
 
-@pytest.mark.parametrize(
-    ("written", "text", "thought", "calls"),
-    [
-        (
-            "<|channel|>analysis<|message|>Call f(a=1)?<|end|><|start|>assistant<|channel|>commentary<|message|>I look.<|end|>"
-            '<|start|>assistant<|channel|>commentary to=functions.f <|constrain|>json<|message|>{"a": 1}',
-            "I look.",
-            "Call f(a=1)?",
-            1,
-        ),
-        ('<|channel|>final<|message|>It is {"a": 1}.<|return|>', 'It is {"a": 1}.', "", 0),
-        ("<|channel|>analysis<|message|>No end: to=functions.f", "", "No end: to=functions.f", 0),
-        ('Yes.<|end|><|start|>assistant to=functions.f<|channel|>commentary json<|message|>{"a": 1}<|call|>', "Yes.", "", 1),
-        ("<|channel>thought\nI call:f{a:1}<channel|>Well.<|tool_call>call:f{a:1}<tool_call|>", "Well.", "I call:f{a:1}", 1),
-        ("<|START_THINKING|>A plan.<|END_THINKING|><|START_RESPONSE|>Hello.<|END_RESPONSE|>", "Hello.", "A plan.", 0),
-        ('A plan.<|END_THINKING|><|START_ACTION|>[{"tool_name": "f", "parameters": {"a": 1}}]<|END_ACTION|>', "", "A plan.", 1),
-        ('<|inner_prefix|>I need f.<|tools_prefix|>[{"f": {"a": 1}}]', "", "I need f.", 1),
-        ('<|inner_prefix|>A.<|tools_prefix|>[{"f": {"a": 1}}]<|tools_suffix|>B.<|inner_suffix|>C.', "C.", "A.\n\nB.", 1),
-    ],
-)
+@labelled
 def test_thoughts_answers_and_calls_are_parted(written: str, text: str, thought: str, calls: int) -> None:
     said, thoughts = split_reasoning(written)
     read = read_calls(said)
     assert (read.text, thoughts, [(call.name, call.arguments) for call in read.calls]) == (text, thought, [("f", {"a": 1})] * calls)
 
 
-@pytest.mark.parametrize(
-    "written",
-    [
-        "Write <code>print(x)</code> to see it.",
-        "<code>\nfor x in range(3):\n    print(x)\n</code>",
-        '<code>\nrows = load(path="a")\nprint(rows)\n</code>',
-        'Result\n{"a": 1}',
-        'answer\n{"a": 1}',
-        'package.json\n{"a": 1}',
-        'get_fare\n{"to": "Bern"}\nis how a call looks.',
-        "A call stands between `<|tools_prefix|>` and `<|tools_suffix|>`.",
-        "Action: wait",
-    ],
-)
+@labelled
 def test_what_only_looks_like_a_familys_call_is_text(written: str) -> None:
     read = read_calls(written, [{"name": "list_stations", "parameters": {}}])
     assert (read.text, read.calls, read.unparsable) == (written, (), ())

@@ -8,6 +8,7 @@ from hypothesis import given, settings, strategies as st
 from talm_sim.models.formats import read_calls
 from talm_sim.types import JsonObject, ToolCall, UnparsableCall
 from tests.growth import check_growth
+from tests.tables import labelled
 
 
 def parts(written: str, turn: int) -> tuple[str, tuple[ToolCall, ...], tuple[UnparsableCall, ...]]:
@@ -115,23 +116,7 @@ def test_what_was_meant_as_a_call_is_kept_as_a_broken_one(written: str, name: st
     assert broken[0].reason
 
 
-@pytest.mark.parametrize(
-    "written",
-    [
-        "The fare is 12 francs.",
-        '{"name": "Bern"}',
-        "[Bern](https://example.org) is nice.",
-        "```json\n{}\n```",
-        "",
-        "get_fare(to='Bern') gives the fare.",
-        '{"tool_calls": []}',
-        '{"name": "get_fare", "description": "Gives the fare.", "parameters": {"type": "object", "properties": {}}}',
-        '{"name": "get_fare", "parameters": {"type": "object", "properties": {}}}',
-        '{"name": "Ada", "age": 36, ',
-        "A call stands between `<tool_call>` and `</tool_call>`.",
-        "[see(1)] is a footnote.",
-    ],
-)
+@labelled
 def test_anything_else_is_text(written: str) -> None:
     assert parts(written, 0) == (written, (), ())
 
@@ -177,22 +162,7 @@ def test_nothing_a_model_writes_makes_it_raise(written: str) -> None:
     json.dumps(shown, ensure_ascii=False).encode("utf-8")
 
 
-@pytest.mark.parametrize(
-    ("written", "value"),
-    [
-        ("g(b=1)", "g(b=1)"),
-        ("open('/etc/passwd').read()", "open('/etc/passwd').read()"),
-        ("San Francisco", "San Francisco"),
-        ("5 / 100", "5 / 100"),
-        ("lambda x: [x, 1]", "lambda x: [x, 1]"),
-        ("{'x': [1, (2, 3)]}", {"x": [1, [2, 3]]}),
-        ("true", True),
-        ("None", None),
-        ("(1)", 1),
-        ("'''a\nb'''", "a\nb"),
-        (r"'\d+ \u00e9 \ud83d\ude00'", "\\d+ é \U0001f600"),
-    ],
-)
+@labelled
 def test_in_python_what_is_no_literal_is_its_own_text(written: str, value: object) -> None:
     _, calls, broken = parts(f"[f(a={written}, b=2)]", 0)
     assert [call.arguments for call in calls] == [{"a": value, "b": 2}]
@@ -235,23 +205,7 @@ def test_hostile_text_is_read_in_linear_time(unit: str) -> None:
 F = {"name": "f", "parameters": {"properties": {"a": {}}}}
 
 
-@pytest.mark.parametrize(
-    ("written", "arguments"),
-    [
-        ("[f(a=1)] [f(a=2)]", [{"a": 1}, {"a": 2}]),
-        ("[f(a=1)], [f(a=2)]; [f(a=3)]\nThat is all.", [{"a": 1}, {"a": 2}, {"a": 3}]),
-        ("[f(a=u'x', b=r'\\d', c='x' 'y')]", [{"a": "x", "b": "\\d", "c": "xy"}]),
-        ("[f(a=['x' 'y', U'z'], b={R'k': 'v' \"w\"})]", [{"a": ["xy", "z"], "b": {"k": "vw"}}]),
-        ("[f(a=0x1F, b=0o17, c=0b11, d=-0xff)]", [{"a": 31, "b": 15, "c": 3, "d": -255}]),
-        ("[f(a='20\\N{DEGREE SIGN}', b='\\N{NO SUCH NAME}')]", [{"a": "20°", "b": "\\N{NO SUCH NAME}"}]),
-        ("[f(a=- 1, b=[- 2.5])]", [{"a": -1, "b": [-2.5]}]),
-        ("[f(a=rate, b=u, c=x'y')]", [{"a": "rate", "b": "u", "c": "x'y'"}]),
-        ("print(default_api.f(a=1))", [{"a": 1}]),
-        ("```tool_code\nprint(default_api.f(a=1))\n```", [{"a": 1}]),
-        ("<|python_tag|>f.call(a=1)", [{"a": 1}]),
-        ('>>>f\n{"a": 1}>>>f\n{"a": 2}', [{"a": 1}, {"a": 2}]),
-    ],
-)
+@labelled
 def test_what_was_read_wrongly_is_read_as_it_was_meant(written: str, arguments: list[dict[str, object]]) -> None:
     read = read_calls(written, [F])
     assert [(call.name, call.arguments) for call in read.calls] == [("f", one) for one in arguments] and not read.unparsable

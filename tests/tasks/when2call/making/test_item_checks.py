@@ -48,14 +48,7 @@ def test_a_schema_that_is_none_is_read_for_its_required_parameters() -> None:
     assert checks.call_is_complete('{"name": "convert_money", "arguments": {"amount": 1}}', one) == ""
 
 
-@pytest.mark.parametrize(
-    "schema",
-    [
-        {"type": "object", "$ref": "FILE", "required": ["amount"]},
-        {"type": "object", "properties": [], "required": ["amount"]},
-        {"type": "object", "properties": {"amount": "text"}, "required": ["amount"]},
-    ],
-)
+@labelled
 def test_a_broken_schema_of_the_data_raises_nothing_and_nothing_is_fetched_for_it(schema: dict[str, object], tmp_path: Path) -> None:
     elsewhere = tmp_path / "schema.json"
     elsewhere.write_text('{"not": {}}')
