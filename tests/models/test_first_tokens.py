@@ -105,9 +105,9 @@ REFUSALS = [
 ]
 
 
-@pytest.mark.parametrize("fail_fast", [True, False])
-@pytest.mark.parametrize("prompt", ["", "Q: can it be done?\nA:"])
-@pytest.mark.parametrize("refusal", REFUSALS)
+@pytest.mark.parametrize(
+    ("refusal", "prompt", "fail_fast"), [*zip(REFUSALS, ["", "Q: can it be done?\nA:"] * 2, [True, True, False, False], strict=True)]
+)
 async def test_a_server_that_refuses_the_field_is_said_with_the_option(
     refusal: Answer, prompt: str, fail_fast: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,17 +145,10 @@ ODD: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("odd", ODD)
-def test_what_is_no_distribution_is_as_good_as_none(odd: Any) -> None:
-    assert first_tokens({"content": [{"token": "x", "logprob": -0.5, "top_logprobs": odd}]}, 20) == ()
-    assert first_tokens({"top_logprobs": [odd]}, 20) == ()
-
-
-@pytest.mark.parametrize(
-    "odd", [None, [], {}, "x", {"content": []}, {"content": None}, {"content": "x"}, {"content": [7]}, {"top_logprobs": {}}]
-)
-def test_odd_logprobs_are_none(odd: Any) -> None:
-    assert first_tokens(odd, 20) == ()
+def test_what_is_no_distribution_is_as_good_as_none() -> None:
+    given = [{"content": [{"token": "x", "logprob": -0.5, "top_logprobs": odd}]} for odd in ODD] + [{"top_logprobs": [odd]} for odd in ODD]
+    given += [None, [], {}, "x", {"content": []}, {"content": None}, {"content": "x"}, {"content": [7]}, {"top_logprobs": {}}]
+    assert [odd for odd in given if first_tokens(odd, 20) != ()] == []
 
 
 @pytest.mark.parametrize("given", [10**12, [256], [-1], ["a"], [1.5], "Yes", True, {}, []])

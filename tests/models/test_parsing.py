@@ -9,7 +9,6 @@ from hypothesis import given, strategies as st
 
 from talm_sim.models.parsing import parse_call, parse_calls, replace_surrogates, split_reasoning
 from talm_sim.types import ModelTurn, ToolCall, UnparsableCall
-from tests.growth import check_growth
 from tests.tables import labelled
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
@@ -84,11 +83,6 @@ def test_absent_and_repeated_ids_become_distinct_and_reproducible() -> None:
 @labelled
 def test_reasoning_leaves_the_text(written: str, text: str, reasoning: str) -> None:
     assert split_reasoning(written) == (text, reasoning)
-
-
-@pytest.mark.parametrize("tags", ["</think>", "<think>", "<think></think>", "[/THINK]a"])
-def test_any_number_of_tags_is_read_in_step_with_the_length(tags: str) -> None:
-    check_growth(split_reasoning, lambda size: tags * (size // len(tags)), 2**19)
 
 
 @given(TEXT.filter(lambda text: "<" not in text), TEXT.filter(lambda text: "<" not in text))

@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-from email.utils import formatdate
-
-import pytest
 from hypothesis import given, strategies as st
 
 from talm_sim.models.retries import RetryPolicy, is_retryable, retry_after
@@ -11,22 +8,7 @@ from tests.tables import labelled
 NOW = 1_700_000_000.0
 
 
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ({}, None),
-        ({"retry-after": "7"}, 7.0),
-        ({"retry-after": "0.5"}, 0.5),
-        ({"retry-after": "-3"}, 0.0),
-        ({"retry-after": formatdate(NOW + 30, usegmt=True)}, 30.0),
-        ({"retry-after": formatdate(NOW - 30, usegmt=True)}, 0.0),
-        ({"retry-after-ms": "250", "retry-after": "7"}, 0.25),
-        ({"retry-after-ms": "soon", "retry-after": "7"}, 7.0),
-        ({"retry-after": "soon"}, None),
-        ({"retry-after": "nan"}, None),
-        ({"retry-after": ""}, None),
-    ],
-)
+@labelled
 def test_retry_after_in_all_its_forms(headers: dict[str, str], seconds: float | None) -> None:
     assert retry_after(headers, NOW) == seconds
 

@@ -7,39 +7,14 @@ from hypothesis import given, strategies as st
 
 from talm_sim.models.yes_no import read_yes_no, yes_no_chances, yes_probability
 from talm_sim.types import AwarenessValue, TokenLogprob
+from tests.tables import labelled
 
 YES, NO, IDK, UNPARSED = AwarenessValue.YES, AwarenessValue.NO, AwarenessValue.IDK, AwarenessValue.UNPARSED
 
 
-@pytest.mark.parametrize(
-    ("raw", "value"),
-    [
-        ("Yes, I have the necessary tools.", YES),
-        ("yes", YES),
-        ("**Yes**. Both tools fit.", YES),
-        ('"Yes", because', YES),
-        ("Answer: Yes", YES),
-        ("Yes, no further information is needed.", YES),
-        ("<think>No, wait. No.</think>\n\nYes, I can.", YES),
-        ("No, the tool for this is missing.", NO),
-        ("> No - nothing here gives prices", NO),
-        ("No I cannot do that", NO),
-        ("no\nThe airport is not named.", NO),
-        ("IDK, the city is not named", IDK),
-        ("I don't know whether", IDK),
-        ("I’m not sure, but I will try.", IDK),
-        ('{"answer": "IDK", "reason": "x"}', IDK),
-        ("Yes/No", UNPARSED),
-        ("Yes, No, or IDK", UNPARSED),
-        ("No further information is needed.", UNPARSED),
-        ("Yesterday's price is missing", UNPARSED),
-        ("Sure, I can help.", UNPARSED),
-        ("<think>Yes", UNPARSED),
-        ("", UNPARSED),
-    ],
-)
+@labelled
 def test_reads_the_opening_label_and_guesses_nothing(raw: str, value: AwarenessValue) -> None:
-    assert read_yes_no(raw) is value
+    assert read_yes_no(raw) == value
 
 
 @given(

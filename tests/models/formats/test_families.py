@@ -11,26 +11,9 @@ from tests.growth import check_growth
 from tests.models.formats.families import CASES, TOOLS, WRITTEN
 from tests.tables import labelled
 
-MEGABYTE = 2**20
-HOSTILE = (
-    "<|channel|>commentary to=functions.f <|constrain|>json<|message|>{",
-    "<|tool_call>call:f{a:",
-    "<|tool_call>call:f{a:[[[",
-    '<|tool_call>call:f{a:<|"|>',
-    "<start_function_call>call:f{",
-    '<invoke name="f"><parameter name="a">',
-    '<parameter name="a">',
-    "<\uff5ctool▁call▁begin\uff5c>f<\uff5ctool▁sep\uff5c>{\"a\": '''",
-    "<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{",
-    '<|START_ACTION|>[{"tool_name": "f", ',
-    '\nAction:\n```json\n[{"a": "',
-    '<|tools_prefix|>[{"f": "',
-    "<function_calls>f(a='x' ",
-    "<function_calls>f(a='x') f(a='",
-    "\n<code>f(a=1",
-    '<|assistant|>get_fare\n{"a": [',
-)
-CHANNELS = ("<|channel|>", "<|channel|>analysis<|message|>", "<|message|>", "<|channel|> to=", "<|inner_prefix|><|tools_prefix|>", "<|channel>")
+LONG = 2**17
+HOSTILE = ("[f(a=", '{"name": "f", "arguments": {"a": ', "<tool_call>[f(a=b b ", "<|tool_call>call:f{a:[[[", "\n<code>f(a=1", "u'x' ", "\\")
+CHANNELS = ("<|channel|>analysis<|message|>", "<|inner_prefix|><|tools_prefix|>", "<think></think>", "[/THINK]a")
 
 
 def parts(written: str) -> list[tuple[str, dict[str, object]]]:
@@ -67,19 +50,19 @@ def test_two_calls_of_which_the_second_is_cut_off_are_one_call_and_one_that_cann
 
 
 @pytest.mark.parametrize("family", sorted(WRITTEN))
-def test_a_megabyte_of_calls_is_read_in_linear_time(family: str) -> None:
+def test_many_calls_are_read_in_linear_time(family: str) -> None:
     unit = WRITTEN[family]["nested"] + "\n"
-    check_growth(lambda text: read_calls(text, TOOLS), lambda size: unit * (size // len(unit)), MEGABYTE)
+    check_growth(lambda text: read_calls(text, TOOLS), lambda size: unit * (size // len(unit)), LONG)
 
 
 @pytest.mark.parametrize("unit", HOSTILE)
 def test_hostile_text_is_read_in_linear_time(unit: str) -> None:
-    check_growth(lambda text: read_calls(text, [{"name": "f", "parameters": {}}]), lambda size: unit * (size // len(unit)), 2**18)
+    check_growth(lambda text: read_calls(text, [{"name": "f", "parameters": {}}]), lambda size: unit * (size // len(unit)), LONG)
 
 
 @pytest.mark.parametrize("unit", CHANNELS)
 def test_hostile_channels_are_parted_in_linear_time(unit: str) -> None:
-    check_growth(split_reasoning, lambda size: unit * (size // len(unit)), MEGABYTE)
+    check_growth(split_reasoning, lambda size: unit * (size // len(unit)), LONG)
 
 
 @labelled

@@ -21,57 +21,14 @@ LLAMA = '{"name": "get_fare", "parameters": {"to": "Bern", "seats": 2}}'
 ARGUMENTS = {"to": "Bern", "seats": 2}
 
 
-@pytest.mark.parametrize(
-    ("written", "text"),
-    [
-        (f"<tool_call>\n{CALL}\n</tool_call>", ""),
-        (f"Let me look.\n<tool_call>{CALL}</tool_call>", "Let me look."),
-        (f"<tool_call>{CALL}", ""),
-        ('<tool_call><function=get_fare>{"to": "Bern", "seats": 2}</function></tool_call>', ""),
-        ('<function=get_fare>{"to": "Bern", "seats": 2}</function>', ""),
-        ('I see. <function=get_fare>{"to": "Bern", "seats": 2}', "I see."),
-        (CALL, ""),
-        (LLAMA, ""),
-        (f"```json\n[{CALL}]\n```", ""),
-        (f"<|python_tag|>{LLAMA}<|eom_id|>", ""),
-        (f"[TOOL_CALLS] [{CALL}]</s>", ""),
-        (f"<TOOLCALL>[{CALL}]</TOOLCALL>", ""),
-        ('{"tool_calls": [' + CALL + "]}", ""),
-        ('{"type": "function", "function": ' + CALL + "}", ""),
-        ('{"name": "get_fare", "arguments": "{\\"to\\": \\"Bern\\", \\"seats\\": 2}"}', ""),
-        ('<|python_tag|>[get_fare(to="Bern",seats=2)]', ""),
-        ('<|python_tag|>get_fare(to="Bern", seats=2)<|eom_id|>', ""),
-        ("```python\nget_fare(to='Bern', seats=2)\n```", ""),
-        ("```tool_code\nprint(get_fare(to='Bern', seats=2))\n```", ""),
-        ("[ get_fare ( to = 'Bern' , seats = 2, ) ]", ""),
-        ("I'll see.\n[get_fare(to='Bern', seats=2)] is the call.", "I'll see.\n is the call."),
-        (f"I will look.\n```json\n{CALL}\n```\nOne moment.", "I will look.\n\nOne moment."),
-        ("{'name': 'get_fare', 'arguments': {'to': 'Bern', 'seats': 2,},}", ""),
-        ('{"arguments": {"to": "Bern", "seats": 2}, "name": "get_fare"}', ""),
-        ('functools[{"name": "get_fare", "arguments": {"to": "Bern", "seats": 2}}]', ""),
-        ('>>>get_fare\n{"to": "Bern", "seats": 2}', ""),
-        ('[TOOL_CALLS]get_fare[CALL_ID]abc[ARGS]{"to": "Bern", "seats": 2}', ""),
-        (f"<|tool_call|>[{CALL}]<|/tool_call|>", ""),
-        ("<tool_call>\n[get_fare(to='Bern', seats=2)]\n</tool_call>", ""),
-        (f"<tool_call>\n```json\n{CALL}\n```\n</tool_call>", ""),
-    ],
-)
+@labelled
 def test_every_familys_way_of_calling_is_read(written: str, text: str) -> None:
     rest, calls, broken = parts(written, 3)
     assert [(call.id, call.name, call.arguments) for call in calls] == [("call-3-0", "get_fare", ARGUMENTS)]
     assert (rest, broken) == (text, ())
 
 
-@pytest.mark.parametrize(
-    "written",
-    [
-        f"<tool_call>{CALL}</tool_call>\n<tool_call>{LLAMA}</tool_call>",
-        f"{CALL}; {LLAMA}",
-        f"{CALL}\n{LLAMA}",
-        f"[{CALL}, {LLAMA}]",
-        "[get_fare(to='Bern', seats=2), get_fare(seats=2, to='Bern')]",
-    ],
-)
+@labelled
 def test_calls_in_parallel_have_ids_of_their_own(written: str) -> None:
     _, calls, broken = parts(written, 0)
     assert [call.id for call in calls] == ["call-0-0", "call-0-1"]
@@ -174,34 +131,6 @@ def test_a_call_inside_a_call_is_its_arguments_value() -> None:
     assert [(call.name, call.arguments) for call in calls] == [("f", {"a": {"name": "g", "arguments": {"b": 1}}})]
 
 
-HOSTILE = (
-    "<tool_call>",
-    "<tool_call>{",
-    "<function=f><parameter=a>",
-    "<tool_call>f<arg_key>a</arg_key><arg_value>",
-    "<tool_call>[f(a=b b ",
-    "[f(a=",
-    "\n[f(a=",
-    "[TOOL_CALLS][f(a=b ",
-    "[",
-    '{"name": "f", "arguments": {"a": ',
-    '{"a":',
-    "[f(a='",
-    "```tool_code\nf(a=",
-    "[TOOL_CALLS]f[ARGS]{",
-    ">>>f\n{",
-    "</parameter> ",
-    "\\",
-    " ",
-    '["<tool_call>[", ',
-)
-
-
-@pytest.mark.parametrize("unit", HOSTILE)
-def test_hostile_text_is_read_in_linear_time(unit: str) -> None:
-    check_growth(lambda text: read_calls(text, [{"name": "f", "parameters": {}}]), lambda size: unit * (size // len(unit)), 2**18)
-
-
 F = {"name": "f", "parameters": {"properties": {"a": {}}}}
 
 
@@ -237,13 +166,7 @@ def test_a_specification_in_bfcls_spelling_is_no_call() -> None:
     assert not read_calls(json.dumps(specification), [F]).calls
 
 
-@pytest.mark.parametrize("unit", ["[f(a=1)] ", "[f(a='x' ", "u'x' ", "- ", "0x", '>>>f\n{"a": 1}', "\\N{"])
-def test_such_forms_take_time_in_step_with_the_text(unit: str) -> None:
-    check_growth(lambda text: read_calls(f"[f(a={text}", [F]), lambda size: unit * (size // len(unit)), 2**18)
-    check_growth(lambda text: read_calls(text, [F]), lambda size: unit * (size // len(unit)), 2**18)
-
-
-@pytest.mark.parametrize("unit", ["\n", "<|x|> ", "</s>", "``` ", "\u3000"])
+@pytest.mark.parametrize("unit", ["<|x|> ", "\u3000"])
 def test_what_stands_around_calls_is_taken_off_in_step_with_its_length(unit: str) -> None:
     call = '{"name": "f", "arguments": {}}'
     check_growth(lambda text: read_calls(text, [F]), lambda size: f"{call}{unit * (size // len(unit))}x", 2**15)
