@@ -17,7 +17,7 @@ import pytest
 
 from talm_sim.cli.report.outcome_matrix import COLUMN_OF
 from talm_sim.tasks.talm.groups import GROUPS
-from talm_sim.tasks.talm.outcomes import OUTCOMES, expected_outcomes
+from talm_sim.tasks.talm.outcomes import expected_outcomes
 from talm_sim.testing.lab import Lab
 from tests.cli.wrong import Talm, check
 from tests.warm import warm_python
@@ -80,11 +80,6 @@ def cells(printed: str) -> dict[str, dict[str, str]]:
         label, figures = line[2:16].strip(), line[16:].split()
         found[label] = {"words": " ".join(figures[1:])} if figures[0] == "·" else dict(zip(heads, figures, strict=False))
     return found
-
-
-def test_each_outcome_of_an_agent_is_in_one_column() -> None:
-    asked_alone = {one.name for one in expected_outcomes("perfect", awareness_alone=True)}
-    assert {*COLUMN_OF} == {one.name for one in OUTCOMES} - asked_alone
 
 
 def test_a_careless_agent_fails_and_its_worst_episode_is_named(talm: Talm) -> None:
@@ -171,6 +166,8 @@ def test_what_is_wrong_is_one_line(talm: Talm) -> None:
     )
     check(talm("try", "--agent", "nope:x", "--tools-from", "shop:tools"), r"No module named 'nope'")
     check(talm("try", "--tools-from", "nope:x"), r"No module named 'nope'")
+    told = r"no tool 'find_holiday' among yours, .* talm-sim scenarios init --tools-from .* and add --scenarios FILE\.$"
+    check(talm("run", "--tools-from", "shop:tools", "--model", "sim/oracle", "--split", "perfect", "--scenario", "calendar-01"), told)
     check(talm("try", "--agent", CAREFUL, "--tools-from", "shop:tools"), r"no scenarios could be made: .* call them anyway: --writing\.$")
 
 

@@ -57,7 +57,7 @@ def test_a_cell_of_a_spreadsheet_is_no_formula(value: object, cell: object) -> N
     assert spreadsheet_cell(value) == cell
 
 
-@pytest.mark.parametrize("end", ["x", ".x", "e", "e1x"])
+@pytest.mark.parametrize("end", ["x", "e1x"])
 def test_a_cell_of_many_digits_takes_time_in_step_with_its_length(end: str) -> None:
     check_growth(spreadsheet_cell, lambda size: f"-{'1' * size}{end}", 2**14)
     assert spreadsheet_cell(f"-{'1' * 100}{end}") == f"'-{'1' * 100}{end}"
