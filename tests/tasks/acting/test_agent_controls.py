@@ -201,7 +201,7 @@ def test_what_is_wrong_is_named(control: str, options: dict[str, str], said: str
         open_sim(ModelRequest(f"sim/{control}", control, options=options))
 
 
-@pytest.mark.parametrize("piece", ["do not ", "not sure ", "“", "Word ", "a"])
+@pytest.mark.parametrize("piece", ["not sure ", "Word "])
 def test_a_long_reply_is_read_in_step_with_its_length(piece: str) -> None:
     def read(reply: str) -> None:
         is_refusal(reply)
