@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import threading
 from collections import Counter, defaultdict
@@ -82,10 +83,8 @@ def hundredths(part: int, whole: int) -> str:
 
 
 @pytest.mark.bench_data
-@pytest.mark.parametrize("per_group", [20, PER_GROUP])
-def test_queries_are_asked_again_and_give_their_part_of_the_table(
-    bench_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, per_group: int
-) -> None:
+def test_queries_are_asked_again_and_give_their_part_of_the_table(bench_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    per_group = PER_GROUP if os.environ.get("TALM_TEST_EXAMPLES") == "random" else 20  # all in `make ci-full`
     queries = [json.loads(one.model_dump_json()) for one in read_queries(bench_data / "failtalms")]
     sample, whole = draw(queries, per_group), draw(queries)
     drawn = {query["id"] for query in sample}
