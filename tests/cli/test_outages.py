@@ -92,7 +92,7 @@ def test_refused_before_anything_was_answered_ends_the_run_and_keeps_it(
     flags = options(tmp_path, 8)
     host.fault = lambda number: fault
     code, out, err = talm("run", *flags, "--run-id", "refused", "--display", "none")
-    at = f"openai-api/host/m at 127.0.0.1:{host.port}"
+    at = f"openai-api/host/m at {host.url[7:-3]}"
     line = f"talm-sim: error: {at}: {said} The run is kept; continue with: talm-sim resume runs/refused\n"
     assert (code, out, err.splitlines(keepends=True)[1:]) == (2, "", [line])
     assert len(host.asked) <= 4, "no episode was begun after those in flight"
