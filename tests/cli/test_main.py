@@ -50,14 +50,6 @@ def test_importing_the_package_and_its_help_pages_is_light() -> None:
     assert done.stdout.splitlines()[-1] == "[set(), set(), set()] <class 'talm_sim.config.RunConfig'>"
 
 
-def test_every_public_name_is_there() -> None:
-    for name in talm_sim.__all__:
-        assert getattr(talm_sim, name) is not None
-        assert name in dir(talm_sim)
-    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
-        _ = talm_sim.nonsense
-
-
 def test_a_command_that_needs_another_word_prints_its_page(talm: Talm) -> None:
     context = click.Context(root)
     groups = [name for name in ENTRIES if isinstance(root.get_command(context, name), click.Group)]

@@ -88,16 +88,6 @@ def test_an_empty_directory_says_how_to_begin(tmp_path: Path, talm: Talm, monkey
     assert "there are no runs here yet; start one with: talm-sim run" in err
 
 
-def test_show_prints_an_episode(stored: Path, talm: Talm) -> None:
-    for name in ("a-run:lacking-0", f"{stored}:lacking-0"):
-        code, out, err = talm("show", name)
-        assert (code, err) == (0, "")
-        assert "What is the capital? (lacking-0)" in out
-        assert "asks the human: Which country?" in out
-        assert "reference: pass" in out
-        assert not any(line.endswith(" ") for line in out.splitlines())
-
-
 def test_show_lists_a_runs_episodes(stored: Path, talm: Talm) -> None:
     out = talm("show", "a-run")[1]
     assert "lacking-1" in out

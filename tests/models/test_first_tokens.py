@@ -79,16 +79,12 @@ async def test_not_asked_for_the_request_is_as_it_was(monkeypatch: pytest.Monkey
     assert turn.first_tokens == ()
 
 
-async def test_more_than_were_asked_for_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    turn, request = await ask(with_top(TOP), monkeypatch, alternatives="2")
-    assert request.body["top_logprobs"] == 2
-    assert turn.first_tokens == FOUND[:2]
-
-
-async def test_an_option_leaves_them_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    turn, request = await ask(with_top(TOP), monkeypatch, alternatives="0")
-    assert set(request.body) == {"model", "messages", "temperature", "max_tokens"}
-    assert turn.first_tokens == ()
+@pytest.mark.parametrize("number", [2, 0])
+async def test_an_option_says_how_many(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    turn, request = await ask(with_top(TOP), monkeypatch, alternatives=str(number))
+    assert (
+        turn.first_tokens == FOUND[:number] and request.body.get("top_logprobs", 0) == number and ("logprobs" in request.body) is (number > 0)
+    )
 
 
 @pytest.mark.parametrize("value", ["-1", "many", "2.5", "true"])

@@ -138,7 +138,7 @@ def test_replay_needs_neither() -> None:
     assert open_compatible(ModelRequest("openai-api/s/m", "s/m", environ={}, replay=True)).name == "openai-api/s/m"
 
 
-@pytest.mark.parametrize("option", ["model", "messages", "stream", "n"])
+@pytest.mark.parametrize("option", ["model", "messages", "stream", "n", "prompt", "echo", "best_of"])
 def test_options_may_not_take_over_what_is_filled_in(option: str) -> None:
     with pytest.raises(PrerequisiteError, match=f"-M {option}"):
         open_compatible(ModelRequest("openai-api/s/m", "s/m", options={option: "1"}, replay=True))

@@ -33,11 +33,6 @@ def test_any_text_gets_a_value(raw: str) -> None:
     assert read_yes_no(raw) in AwarenessValue
 
 
-@given(st.text(alphabet=st.characters(blacklist_characters="<>"), max_size=60), st.sampled_from(["Yes.", "No.", "IDK."]))
-def test_what_was_thought_never_counts(thought: str, answer: str) -> None:
-    assert read_yes_no(f"<think>{thought}</think>{answer}") is read_yes_no(answer)
-
-
 def chances(**tokens: float) -> list[TokenLogprob]:
     return [TokenLogprob(token=token, logprob=math.log(chance)) for token, chance in tokens.items()]
 
@@ -120,9 +115,3 @@ def _mirrored(token: str) -> str:
     if token in NEITHER:
         return token
     return next(token.replace(one, other) for one, other in pairs.items() if one in token)
-
-
-@given(st.lists(st.builds(TokenLogprob, token=st.text(max_size=6), logprob=LOGPROB), max_size=20))
-def test_any_tokens_give_a_share_or_none(tokens: list[TokenLogprob]) -> None:
-    found = yes_probability(tokens)
-    assert found is None or 0.0 <= found <= 1.0
