@@ -121,3 +121,14 @@ def test_one_that_fails_in_the_example_shows_its_options(talm: Talm, tmp_path: P
     assert code == 0
     assert "What to say." in out
     assert "The example cannot be played: ValueError: no" in out and "\x1b" not in out
+
+
+def test_a_package_that_cannot_be_imported_hides_no_other(talm: Talm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bring_along(monkeypatch, tmp_path, PERTURBATIONS, "1 / 0", entry="banner = Banner"):
+        code, out, _ = talm("perturbations", "list")
+        assert code == 0
+        assert "timeout" in out
+        assert "'banner' of package toy cannot be loaded" in " ".join(out.split())
+        code, _, err = talm("perturbations", "show", "banner")
+        assert code == 2
+        assert "cannot be loaded: ZeroDivisionError" in err

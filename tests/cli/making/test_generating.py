@@ -80,6 +80,16 @@ def reviewed(folder: Path, *lines: str, rejected: bool = False) -> tuple[str, li
     return screen.getvalue(), list(summary_lines(review.summary()))
 
 
+def test_a_person_keeps_drops_goes_back_and_quits(talm: Talm) -> None:
+    talm(*GENERATE, "--limit", "3")
+    screen, summary = reviewed(Path("made"), "k", "u", "d", "too odd", "d", "b", "?", "s", "q")
+    assert "right" in screen and "1 kept, 0 dropped, " in screen and "Type k, d, e, s, u or q" in screen
+    assert ": 0 kept, 2 dropped, " in summary[0] and summary[0].endswith(" to go; 0% kept")
+    assert {"dropped 1: too odd", "dropped 1: the right answer is wrong"} <= set(summary)
+    assert "agreement with the automatic checks: 0 of 2 (0%)" in summary
+    assert "decided" in reviewed(Path("made"))[1][0], "the end of input ends the review, and the decisions stay"
+
+
 def test_review_needs_a_person(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
     talm(*GENERATE, "--limit", "1")
     monkeypatch.setattr("sys.stdin", io.StringIO("k\n"))

@@ -12,7 +12,16 @@ from tests.models.formats.families import CASES, TOOLS, WRITTEN
 from tests.tables import labelled
 
 LONG = 2**17
-HOSTILE = ("[f(a=", '{"name": "f", "arguments": {"a": ', "<tool_call>[f(a=b b ", "<|tool_call>call:f{a:[[[", "\n<code>f(a=1", "u'x' ", "\\")
+HOSTILE = (
+    "[f(a=",
+    '{"a":',
+    '{"name": "f", "arguments": {"a": ',
+    "<tool_call>[f(a=b b ",
+    "<|tool_call>call:f{a:[[[",
+    "\n<code>f(a=1",
+    "u'x' ",
+    "\\",
+)
 CHANNELS = ("<|channel|>analysis<|message|>", "<|inner_prefix|><|tools_prefix|>", "<think></think>", "[/THINK]a")
 
 

@@ -51,6 +51,7 @@ def test_a_dotted_name_and_a_call_without_arguments() -> None:
         ('{"name": "get_fare", "arguments": {"to": "Be', "get_fare"),
         ('[{"name": "get_fare", "parameters": {"to": "Be', "get_fare"),
         ("[get_fare('Bern')]", "get_fare"),
+        ('>>>get_fare\n{"to": "Be', "get_fare"),
         ("[get_fare(to=", "get_fare"),
         ("[get_fare(n=" + "9" * 9000, "get_fare"),
         ("get_weather(city='Michigan'", "get_weather"),
