@@ -1,21 +1,18 @@
-"""A real model server on loopback that can go wrong: for some queries, for all, or by not being there any more."""
+"""A real model server on loopback that can go wrong, for some queries or for all."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
-import socket
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 from talm_sim.types import Fact, Facts, GoldCall, Scenario, Turn
+from tests.models.loopback import Answer, Seen, loopback
 from tests.runs.recorded_world import LATITUDE, make_world
 
 MODEL = "openai-api/host/m"
@@ -33,91 +30,30 @@ def refused(status: int, message: str = "no") -> Fault:
 class Host:
     """What the server does, and what it was asked."""
 
-    port: int = 0
+    url: str = ""
     fault: Callable[[int], Fault | None] = lambda number: None
     """What befalls a request about the query of this number."""
-    after: int | None = None
-    """Requests after which the server dies: it answers no other."""
     asked: Counter[int] = field(default_factory=Counter)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    http: ThreadingHTTPServer | None = None
-    place: socket.socket = field(default_factory=socket.socket)
-    """Keeps the port from others while the server is dead: bound, it does not listen."""
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/v1"
-
-    def reply(self, body: dict[str, Any]) -> Fault | None:
-        text = json.dumps(body["messages"])
+    def reply(self, seen: Seen) -> Answer:
+        text = json.dumps(seen.body["messages"])
         found = _NUMBER.search(text)
         number = int(found[1]) if found else -1
-        with self.lock:
-            self.asked[number] += 1
-            if self.after is not None and self.asked.total() > self.after:
-                return None
-        fault = self.fault(number)
-        if fault is not None:
-            return fault
+        self.asked[number] += 1
+        if (fault := self.fault(number)) is not None:
+            status, kind, body = fault
+            return Answer(body.encode(), status, {"content-type": kind})
         drawn = int(hashlib.sha256(text.encode()).hexdigest(), 16) % 3
         said = ("Yes", "No", "I don't know")[drawn] if "Yes" in text else f"Its latitude is {number}."
         message = {"role": "assistant", "content": said}
         usage = {"prompt_tokens": 100, "completion_tokens": 7}
-        return 200, "application/json", json.dumps({"choices": [{"index": 0, "finish_reason": "stop", "message": message}], "usage": usage})
+        return Answer({"choices": [{"index": 0, "finish_reason": "stop", "message": message}], "usage": usage})
 
     @contextmanager
     def serving(self) -> Iterator[Host]:
-        """Listen, on the port of the time before where there was one."""
-        self.place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.place.bind(("127.0.0.1", self.port))
-        self.port = self.place.getsockname()[1]
-        self.http = ThreadingHTTPServer(("127.0.0.1", self.port), _handler_of(self))
-        threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-        try:
+        with loopback() as server:
+            server.reply, self.url = self.reply, f"{server.url}/v1"
             yield self
-        finally:
-            self.die()
-            self.place.close()
-
-    def die(self) -> None:
-        """Be there no more."""
-        with self.lock:
-            http, self.http = self.http, None
-        if http is not None:
-            http.shutdown()
-            http.server_close()
-
-
-def _handler_of(host: Host) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            answer = host.reply(json.loads(self.rfile.read(int(self.headers["content-length"]))))
-            # A client that ends its run does not wait for what else it asked.
-            with suppress(ConnectionError):
-                if answer is not None:
-                    self.reply(answer[0], answer[1], answer[2].encode())
-            self.close_connection = True
-            if host.after is not None and host.asked.total() >= host.after:
-                host.die()  # whoever comes now finds nobody there
-
-        def handle(self) -> None:
-            with suppress(ConnectionError, ValueError):  # a request that its client broke off is no JSON
-                super().handle()
-
-        def reply(self, status: int, kind: str, body: bytes) -> None:
-            self.send_response(status)
-            self.send_header("content-type", kind)
-            self.send_header("content-length", str(len(body)))
-            self.send_header("connection", "close")
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
-
-    return Handler
 
 
 SETTINGS = {"TALM_SIM_TOOLS": "replay", "TALM_SIM_MODELS": "live", "TALM_SIM_MAX_RETRIES": "0"}

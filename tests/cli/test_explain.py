@@ -6,21 +6,10 @@ import pytest
 
 from talm_sim.tasks.registry import find_task, list_tasks
 from tests.cli.wrong import Talm, check
+from tests.tables import labelled
 
 
-@pytest.mark.parametrize(
-    ("word", "lines"),
-    [
-        ("guessed", ["guessed: an outcome of task talm; the agent made up what was missing (it is bad).", "As a gate: --gate 'guessed<=0.1'."]),
-        ("Asked For_it", ["asked_for_it: an outcome of task talm; the agent asked for what was missing (it is good)."]),
-        ("pass_rate", ["Passed (pass_rate): a measure; "]),
-        ("eager", ["sim/eager: a control, which is a script and no language model: it always acts: it makes up what is missing,"]),
-        ("sim/oracle", ["sim/oracle: a control, "]),
-        ("not_solved", ["not_solved: an outcome of a task that says no more than when an episode succeeded (it is bad)."]),
-        ("late-gap", ["late-gap: scenarios of task talm: only a tool's result shows that a fact is missing", "--split late-gap."]),
-        ("http-500", ["http-500: a fault: ", "To inject it: talm-sim run --perturb http-500."]),
-    ],
-)
+@labelled
 def test_a_word_is_explained(word: str, lines: list[str], talm: Talm) -> None:
     code, out, err = talm("explain", word)
     assert (code, err) == (0, "")

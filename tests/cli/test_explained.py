@@ -20,6 +20,7 @@ from talm_sim.types import Measure, Summary
 from tests.cli.summaries import agents, choices
 from tests.cli.wrong import Talm
 from tests.models.loopback import chat_answer, loopback
+from tests.tables import labelled
 from tests.tasks.views import View, job
 
 TALM_PAPER = ("pass_rate", "awareness", "unexpected", "interaction")
@@ -85,15 +86,7 @@ def test_the_papers_rows_stand_below_with_misprints_mended_and_marked() -> None:
 SETTINGS = ("perfect", "underspecified", "no-tools", "replaceable")
 
 
-@pytest.mark.parametrize(
-    ("model", "name"),
-    [
-        ("openai-api/vllm/meta-llama/Llama-3.1-8B-Instruct", "Llama 8B"),
-        ("fail-talms/claude_3_5_sonnet", "Claude-3.5-sonnet"),
-        ("openai-api/vllm/Qwen/Qwen2.5-72B-Instruct", "Qwen-72B-Instruct"),
-        ("sim/oracle", "GPT4o"),
-    ],
-)
+@labelled
 def test_the_papers_rows_of_the_model_that_was_run_come_first(model: str, name: str) -> None:
     beside = find_task("talm").beside(View(job("talm", human="none")))
     assert beside is not None

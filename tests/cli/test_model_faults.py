@@ -52,7 +52,9 @@ def only() -> Episode:
     return episode
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize(
+    ("served", "fault"), [*(("openai", fault) for fault in FAULTS), ("anthropic", "model-500"), ("anthropic", "model-cut")], indirect=["served"]
+)
 def test_each_fault_ends_as_data(
     fault: str, served: tuple[str, StandIn], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

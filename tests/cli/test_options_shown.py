@@ -40,13 +40,3 @@ def test_a_scored_item_shows_right_and_chosen_and_no_control_characters() -> Non
     assert "\x1b" not in text
     assert "Verdicts" not in text
     assert all(len(line) <= 80 for line in text.splitlines())
-
-
-def test_a_free_answer_shows_its_label_and_one_that_did_not_fit_says_so() -> None:
-    episode = Episode(id="w", scenario_id="w", group="request_for_info", model="m/x", answer="Where?", termination=Termination.ANSWERED)
-    verdict = Verdict(episode_id="w", judge="behaviour", value=True, label="request_for_info")
-    assert "behaviour: pass (request_for_info)" in page(episode, verdict)
-    episode = Episode(
-        id="w", scenario_id="w", group="request_for_info", model="m/x", termination=Termination.CONTEXT_OVERFLOW, error="9,000 tokens"
-    )
-    assert "9,000 tokens" in page(episode)

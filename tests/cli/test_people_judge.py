@@ -1,4 +1,4 @@
-"""Two people judge 40 stored episodes of two tasks at a real terminal, by a key each; one of them is killed, and goes on."""
+"""Two people judge 20 stored episodes at a real terminal, by a key each; one of them is killed, and goes on."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ from tests.cli.wrong import Talm
 from tests.store.people.judged import awareness_run, talm_run, when2call_run
 
 __all__ = ["at_terminal"]
-RUNS = {"talm": talm_run, "choice": when2call_run}
-UNDOES_AT, SKIPS_AT, NOTES_AT = 3, 5, 7
 
 
 def keys_of(run: StoredRun, name: str) -> dict[str, str]:
@@ -53,9 +51,8 @@ def press(terminal: Any, key: str, shown: str) -> None:
     terminal.expect(shown)
 
 
-@pytest.mark.parametrize("task", RUNS)
-def test_two_people_judge_and_one_is_killed(tmp_path: Path, at_terminal: Any, talm: Talm, monkeypatch: pytest.MonkeyPatch, task: str) -> None:
-    run = RUNS[task](tmp_path / "runs")
+def test_two_people_judge_and_one_is_killed(tmp_path: Path, at_terminal: Any, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
+    task, run = "choice", when2call_run(tmp_path / "runs")
     ann, bob = keys_of(run, "ann"), keys_of(run, "bob")
     assert [*ann] != [*bob] and len(ann) == len(bob) == 20
     terminal = at_terminal(tmp_path, "judge", task, "--judge", "person", "--name", "ann")

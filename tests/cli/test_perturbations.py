@@ -10,6 +10,7 @@ import pytest
 from talm_sim.tools_env.perturbations import PERTURBATIONS
 from tests.cli.wrong import Talm
 from tests.offered import bring_along
+from tests.tables import labelled
 
 BANNER = '''
 from pydantic import Field
@@ -77,15 +78,7 @@ def test_show_tells_of_the_options(talm: Talm) -> None:
     assert json.loads(talm("perturbations", "show", "timeout", "--json")[1])["options"][0]["name"] == "seconds"
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("timeout", '{"error":"The tool did not answer in time."} (after 10 s)'),
-        ("null-field", '{"name":"Mont Blanc","country":null,"elevation":null,"unit":"ft"}'),
-        ("renamed-argument", "{\"error\":\"HTTP 422: unknown field 'name'; expected 'nam'.\"}"),
-        ("slow", '{"name":"Mont Blanc","country":"France","elevation":15768,"unit":"ft"} (after 5 s)'),
-    ],
-)
+@labelled
 def test_show_plays_an_example_with_the_fault_and_without(name: str, words: str, talm: Talm) -> None:
     text = " ".join(talm("perturbations", "show", name)[1].split())
     asked = "get_mountain(name='Mont Blanc', unit='ft', year=2023)"

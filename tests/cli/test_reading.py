@@ -20,6 +20,7 @@ from tests.cli.conftest import episode, scenario
 from tests.cli.parsing.shells import NAMES, SHELLS, needs, passed
 from tests.cli.wrong import Talm
 from tests.runs.stored import store
+from tests.tables import labelled
 
 
 def test_report_prints_rates_over_intervals_and_says_what_they_are(stored: Path, talm: Talm) -> None:
@@ -87,16 +88,6 @@ def test_an_empty_directory_says_how_to_begin(tmp_path: Path, talm: Talm, monkey
     assert "there are no runs here yet; start one with: talm-sim run" in err
 
 
-def test_show_prints_an_episode(stored: Path, talm: Talm) -> None:
-    for name in ("a-run:lacking-0", f"{stored}:lacking-0"):
-        code, out, err = talm("show", name)
-        assert (code, err) == (0, "")
-        assert "What is the capital? (lacking-0)" in out
-        assert "asks the human: Which country?" in out
-        assert "reference: pass" in out
-        assert not any(line.endswith(" ") for line in out.splitlines())
-
-
 def test_show_lists_a_runs_episodes(stored: Path, talm: Talm) -> None:
     out = talm("show", "a-run")[1]
     assert "lacking-1" in out
@@ -142,14 +133,7 @@ def test_the_awareness_question_and_the_prompt_are_told(talm: Talm, tmp_path: Pa
     )
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("a-run:lackin-0", "no episode 'lackin-0'. Did you mean 'lacking-0'?"),
-        ("a-rum:lacking-0", "a-rum: no such run. Did you mean 'a-run'?"),
-        ("other/a:b", "other/a: no such run."),
-    ],
-)
+@labelled
 def test_show_of_what_is_not_there(stored: Path, talm: Talm, name: str, message: str) -> None:
     code, out, err = talm("show", name)
     assert (code, out) == (2, "")

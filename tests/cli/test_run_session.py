@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -15,10 +16,12 @@ import pytest
 
 from talm_sim.runs.batch import run_batch
 from talm_sim.store.files.store import RunStore
+from tests.cli.wrong import Talm
 from tests.runs.scripted import ALL_KINDS, ScriptedRunner, new_run
 from tests.warm import warm_python
 
 pytestmark = pytest.mark.live
+Here = Callable[..., subprocess.CompletedProcess[str]]
 SMALL = ["--split", "underspecified", "--limit", "3", "--display", "plain"]
 
 
@@ -28,28 +31,34 @@ def talm_sim(directory: Path, *arguments: str, typed: str | None = None) -> subp
     return subprocess.run(command, cwd=directory, env=environ, input=typed, capture_output=True, text=True, timeout=100, check=False)
 
 
+@pytest.fixture
+def here(nothing_given: None, talm: Talm) -> Here:
+    """Runs a command line in this process."""
+    return lambda *arguments: subprocess.CompletedProcess(arguments, *talm(*arguments))
+
+
 def one_run(directory: Path) -> str:
     (run,) = [path.name for path in (directory / "runs").iterdir()]
     return run
 
 
-def test_record_replay_and_a_miss(tmp_path: Path) -> None:
+def test_record_replay_and_a_miss(tmp_path: Path, here: Here) -> None:
     command = ["run", *SMALL, "--model", "sim/asker", "--human", "simulated", "--cassettes", "tapes"]
-    recorded = talm_sim(tmp_path, *command, "--record", "--run-id", "first")
+    recorded = here(*command, "--record", "--run-id", "first")
     assert recorded.returncode == 0, recorded.stderr
-    again = talm_sim(tmp_path, *command, "--replay", "--run-id", "again")
+    again = here(*command, "--replay", "--run-id", "again")
     assert again.returncode == 0, again.stderr
     assert again.stdout.replace("again", "first") == recorded.stdout
-    assert "tools: replayed recording" in " ".join(talm_sim(tmp_path, "report", "again", "--all").stdout.split())
+    assert "tools: replayed recording" in " ".join(here("report", "again", "--all").stdout.split())
 
     next((tmp_path / "tapes" / "tools" / "underspecified").glob("*-02.underspecified.json")).unlink()
-    missed = talm_sim(tmp_path, *command, "--replay", "--run-id", "missed")
+    missed = here(*command, "--replay", "--run-id", "missed")
     assert missed.returncode == 1, missed.stderr
     assert "not scored: 1 replay miss" in missed.stdout
     assert "1 episode failed, for example" in missed.stderr
 
 
-def test_a_person_who_is_not_there_then_answers_then_the_run_goes_on(tmp_path: Path) -> None:
+def test_a_person_who_is_not_there_then_answers_then_the_run_goes_on(tmp_path: Path, here: Here) -> None:
     person = ["--model", "sim/asker", "--human", "terminal", "--live"]
     begun = talm_sim(tmp_path, "run", *SMALL, *person, typed="/later\n")
     assert begun.returncode == 1, "nothing is finished, all of it waits"
@@ -58,46 +67,46 @@ def test_a_person_who_is_not_there_then_answers_then_the_run_goes_on(tmp_path: P
     assert f"3 questions open. Answer with: talm-sim answer {run[:15]}" in begun.stderr
     assert f"Continue with: talm-sim resume {run[:15]}" in begun.stderr
 
-    questions = json.loads(talm_sim(tmp_path, "answer", run, "--json").stdout)
+    questions = json.loads(here("answer", run, "--json").stdout)
     assert [question["ask"] for question in questions] == [1, 1, 1]
     assert questions[0]["knows"] == "She was born on 1994-03-11."
-    listed = " ".join(talm_sim(tmp_path, "answer", "--list").stdout.split())
+    listed = " ".join(here("answer", "--list").stdout.split())
     for question in questions:
         assert f"You asked: {question['query']} You know: {question['knows']} The agent asks you: {question['question']}" in listed
-    hidden = talm_sim(tmp_path, "answer", "--list", "--blind").stdout
+    hidden = here("answer", "--list", "--blind").stdout
     assert "You know" not in hidden
     assert questions[0]["query"][:60] in " ".join(hidden.split())
-    several = talm_sim(tmp_path, "answer", run, "--text", "x")
+    several = here("answer", run, "--text", "x")
     assert (several.returncode, "3 questions are open" in several.stderr) == (2, True)
     first = questions[0]["episode_id"]
-    answered = talm_sim(tmp_path, "answer", run, "--episode", first, "--text", "11 March 1994")
+    answered = here("answer", run, "--episode", first, "--text", "11 March 1994")
     assert (answered.returncode, f"{first}: saved" in answered.stderr) == (0, True)
-    late = talm_sim(tmp_path, "answer", run, "--episode", first, "--text", "too late")
+    late = here("answer", run, "--episode", first, "--text", "too late")
     assert late.returncode == 2
     assert late.stderr == f"talm-sim: error: --episode: '{first}' has no open questions: they have been answered.\n"
     typed = talm_sim(tmp_path, "answer", run, typed="/skip\n\n")
     assert typed.returncode == 0
     assert "What " in typed.stderr
-    assert json.loads(talm_sim(tmp_path, "answer", run, "--json").stdout) == []
+    assert json.loads(here("answer", run, "--json").stdout) == []
 
-    resumed = talm_sim(tmp_path, "resume", run, "--display", "plain")
+    resumed = here("resume", run, "--display", "plain")
     assert resumed.returncode == 0, resumed.stderr
     assert "3 of 3 episodes" in resumed.stderr
-    transcript = talm_sim(tmp_path, "show", f"{run}:{first}").stdout
+    transcript = here("show", f"{run}:{first}").stdout
     assert "a person (talm-sim answer): 11 March 1994" in transcript
 
 
-def test_calls_and_forms_are_decided_about_without_a_prompt(tmp_path: Path) -> None:
+def test_calls_and_forms_are_decided_about_without_a_prompt(tmp_path: Path, here: Here) -> None:
     run = new_run(tmp_path / "runs", 4, asks=4, kinds=ALL_KINDS)
     asyncio.run(wait_for_people(run))
-    listed = json.loads(talm_sim(tmp_path, "answer", "--json").stdout)
+    listed = json.loads(here("answer", "--json").stdout)
     assert [(one["kind"], (one["request"] or {}).get("name")) for one in listed] == [
         ("question", None),
         ("approval", "book"),
         ("form", None),
         ("question", None),
     ]
-    text = " ".join(talm_sim(tmp_path, "answer", "--list").stdout.split())
+    text = " ".join(here("answer", "--list").stdout.split())
     assert 'The agent wants to call: book {"room": "call-001", "part": 1}' in text and "You can: approve, edit, reject, respond" in text
     assert "The agent asks you: How many nights in form-002, part 1? The form: nights (whole number)" in text
     wrong = (
@@ -120,17 +129,17 @@ def test_calls_and_forms_are_decided_about_without_a_prompt(tmp_path: Path) -> N
         ),
     )
     for options, line in wrong:
-        done = talm_sim(tmp_path, "answer", "--episode", *options)
+        done = here("answer", "--episode", *options)
         assert (done.returncode, f"error: {line}" in " ".join(done.stderr.split())) == (2, True), (options, done.stderr)
-    undecided = talm_sim(tmp_path, "answer", "--decide", "approve")
+    undecided = here("answer", "--decide", "approve")
     assert "2 questions, 1 approval and 1 form are open; use --episode" in undecided.stderr
     right = [
         ["ask-000", "--text", "Oslo", "--name", "Ada"],
         ["call-001", "--decide", "reject", "--text", "Too dear.", "--name", "Ada"],
         ["form-002", "--decide", "accept", "--values", '{"nights": 2}'],
     ]
-    assert [talm_sim(tmp_path, "answer", "--episode", *options).returncode for options in right] == [0, 0, 0]
-    undone = talm_sim(tmp_path, "answer", "--undo")
+    assert [here("answer", "--episode", *options).returncode for options in right] == [0, 0, 0]
+    undone = here("answer", "--undo")
     assert 'form-002: taken back: accept: {"nights": 2}' in undone.stderr and "1 question and 1 form still open" in " ".join(
         undone.stderr.split()
     )
@@ -141,7 +150,7 @@ async def wait_for_people(run: Path) -> None:
         await run_batch(store, ScriptedRunner(), store.progress())
 
 
-def test_ctrl_c_keeps_everything_and_says_how_to_go_on(tmp_path: Path) -> None:
+def test_ctrl_c_keeps_everything_and_says_how_to_go_on(tmp_path: Path, here: Here) -> None:
     command = [warm_python(), "-m", "talm_sim", "run", *SMALL, "--model", "sim/asker", "--human", "terminal", "--live"]
     with subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         lines: SimpleQueue[str | None] = SimpleQueue()
@@ -165,13 +174,13 @@ def test_ctrl_c_keeps_everything_and_says_how_to_go_on(tmp_path: Path) -> None:
         said.append(line)
     assert f"Continue with: talm-sim resume {one_run(tmp_path)[:15]}\n" in said[-1]
     assert "Traceback" not in "".join(said)
-    questions = json.loads(talm_sim(tmp_path, "answer", one_run(tmp_path), "--json").stdout)
+    questions = json.loads(here("answer", one_run(tmp_path), "--json").stdout)
     assert len(questions) >= 1
 
 
-def test_a_script_does_not_sit_through_the_waits_of_slow_tools(tmp_path: Path) -> None:
+def test_a_script_does_not_sit_through_the_waits_of_slow_tools(tmp_path: Path, here: Here) -> None:
     model = ["--split", "perfect", "--limit", "2", "--model", "sim/oracle", "--live"]
-    done = talm_sim(tmp_path, "ablate", "--over", "perturb=,timeout:seconds=300", *model, "--display", "json", "--json")
+    done = here("ablate", "--over", "perturb=,timeout:seconds=300", *model, "--display", "json", "--json")
     assert done.returncode == 0, done.stderr
     ends = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"event": "episode_finished"')]
     assert [end["elapsed_s"] >= 300 for end in ends] == [False, False, True, True], "the waits are in the elapsed time"

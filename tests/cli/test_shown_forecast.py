@@ -12,6 +12,7 @@ import pytest
 from talm_sim import run
 from talm_sim.config import RunConfig
 from talm_sim.runs.forecast import forecast
+from tests.tables import labelled
 
 Talm = Callable[..., tuple[int, str, str]]
 
@@ -126,19 +127,7 @@ def test_no_run_exceeds_its_bound(options: dict[str, Any]) -> None:
     assert sum(episode.usage.output_tokens for episode in episodes) <= bound.output_tokens
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ('"openai/gpt-4" = {input = 1, output = 2}', "--prices: no price for openai/gpt-4o. Did you mean 'openai/gpt-4'?"),
-        ('"openai/gpt-4o" = 3', 'write the price of a million tokens: "openai/gpt-4o" = {input = 2.5, output = 10}'),
-        ('"openai/gpt-4o" = {input = -1, output = 2}', "write the price of a million tokens"),
-        ('"openai/gpt-4o" = {input = true, output = 2}', "write the price of a million tokens"),
-        ('"openai/gpt-4o" = {input = 1}', "write the price of a million tokens"),
-        ("x", "not valid TOML"),
-        ("currency = 3", 'currency: write its name in quotes, for example "USD".'),
-        ("", "--prices: no price for openai/gpt-4o."),
-    ],
-)
+@labelled
 def test_a_wrong_price_file_is_one_line(talm: Talm, text: str, message: str) -> None:
     Path("p.toml").write_text(text)
     code, out, err = talm("run", "--dry-run", "--model", "openai/gpt-4o", "--prices", "p.toml")

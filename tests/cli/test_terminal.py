@@ -28,6 +28,7 @@ from talm_sim.store.files.store import RunStore
 from talm_sim.store.stored_run import load_run
 from talm_sim.types import ModelTurn
 from tests.cli.conftest import episode, scenario
+from tests.cli.wrong import Talm
 from tests.runs.scripted import ALL_KINDS, ScriptedRunner, new_run
 from tests.runs.stored import store
 from tests.warm import warm_python
@@ -330,10 +331,9 @@ async def test_what_was_typed_before_a_question_was_seen_answers_nothing(tmp_pat
     assert answers(run) == {"ask-000": "one"}
 
 
-@pytest.mark.parametrize("how", [{"TALM_SIM_DISPLAY": "plain"}, {"TERM": "dumb"}])
-async def test_plain_moves_no_cursor_and_draws_no_frame(tmp_path: Path, at_terminal: Any, how: dict[str, str]) -> None:
+async def test_plain_moves_no_cursor_and_draws_no_frame(tmp_path: Path, at_terminal: Any) -> None:
     run = await waiting_run(tmp_path, "First?", "Second?")
-    terminal = at_terminal(tmp_path, "answer", NO_COLOR="1", **how)
+    terminal = at_terminal(tmp_path, "answer", NO_COLOR="1", TERM="dumb")
     shown = terminal.expect_prompt()
     assert "You are the user. You asked:\nQuery 0?\nYou know:\n" in shown
     terminal.answer("one")
@@ -481,23 +481,15 @@ async def test_undo_reaches_an_episode_of_a_living_run_while_its_answer_is_held(
     terminal.ends()
 
 
-async def test_a_blind_run_stays_blind(tmp_path: Path, at_terminal: Any) -> None:
-    terminal = at_terminal(tmp_path, "run", *REPLAYED, "--run-id", "mine", TALM_SIM_BLIND="1")
-    terminal.expect_prompt()
-    terminal.type("\x03")
-    terminal.ends(130)
-    for command in (("answer",), ("resume",), ("answer", "--list")):
-        terminal = at_terminal(tmp_path, *command, TALM_SIM_BLIND="0")
-        if "--list" not in command:
-            terminal.expect_prompt()
-            terminal.type("\x03")
-            terminal.ends(130)
-        else:
-            terminal.expect("What is the date?")
-            terminal.ends()
-        assert "know" not in terminal.text.replace("I don't know", "")
-        assert "1994" not in terminal.text
-    assert [question.knows for question in load_run(tmp_path / "runs" / "mine").pending()] == [None] * 3
+@pytest.mark.usefixtures("nothing_given")
+def test_a_blind_run_stays_blind(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TALM_SIM_BLIND", "1")
+    talm("run", *REPLAYED, "--run-id", "mine", "--display", "none")
+    monkeypatch.setenv("TALM_SIM_BLIND", "0")
+    for command in (("answer", "--list"), ("resume", "mine", "--display", "plain"), ("answer", "--json")):
+        shown = "".join(map(str, talm(*command)))
+        assert "1994" not in shown and "You know" not in shown
+    assert [question.knows for question in load_run("mine").pending()] == [None] * 3
 
 
 def test_what_is_longer_than_the_screen_is_paged(tmp_path: Path, at_terminal: Any) -> None:

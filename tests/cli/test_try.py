@@ -167,6 +167,8 @@ def test_what_is_wrong_is_one_line(talm: Talm) -> None:
     )
     check(talm("try", "--agent", "nope:x", "--tools-from", "shop:tools"), r"No module named 'nope'")
     check(talm("try", "--tools-from", "nope:x"), r"No module named 'nope'")
+    told = r"no tool 'find_holiday' among yours, .* talm-sim scenarios init --tools-from .* and add --scenarios FILE\.$"
+    check(talm("run", "--tools-from", "shop:tools", "--model", "sim/oracle", "--split", "perfect", "--scenario", "calendar-01"), told)
     check(talm("try", "--agent", CAREFUL, "--tools-from", "shop:tools"), r"no scenarios could be made: .* call them anyway: --writing\.$")
 
 

@@ -1,4 +1,4 @@
-"""A key with a character that no HTTP header can carry: one line, in every task, for every provider, before anything is run."""
+"""A key with a character that no HTTP header can carry: one line, for every provider, before anything is run."""
 
 from __future__ import annotations
 
@@ -9,12 +9,6 @@ from tests.cli.wrong import Talm, check, check_each
 pytestmark = [pytest.mark.usefixtures("nothing_given"), pytest.mark.timeout(900)]
 WRONG = {"quotes": "\u201csk-abc\u201d", "umlaut": "sk-\u00e4bc", "line break": "sk-abc\nrest"}
 PROVIDERS = {"openai/gpt-4o": "OPENAI", "anthropic/claude-x": "ANTHROPIC", "openai-api/vllm/m": "VLLM"}
-TASKS = {
-    "talm": (),
-    "awareness": (),
-    "refusal": (),
-    "when2call": ("--mode", "judge", "--judge", "behaviour"),
-}
 
 
 def test_each_provider_names_its_variable(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,14 +19,6 @@ def test_each_provider_names_its_variable(talm: Talm, monkeypatch: pytest.Monkey
         return talm("run", "--model", model, "--limit", "1", "--display", "none")
 
     check_each((((model, key), f"{PROVIDERS[model]}_API_KEY: holds .* copy the key again") for model in PROVIDERS for key in WRONG), ask)
-
-
-def test_each_task_says_so(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", WRONG["quotes"])
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    rest = ("--model", "openai/gpt-4o", "--limit", "1", "--display", "none")
-    said = "OPENAI_API_KEY: holds \u201c .left double quotation mark."
-    check_each(((task, said) for task in TASKS), lambda task: talm("run", "--task", task, *TASKS[task], *rest))
 
 
 @pytest.mark.parametrize("variable", ["OPENAI_ORG_ID", "OPENAI_PROJECT_ID"])

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from tests.tables import read_table
 
 Case = TypeVar("Case")
 
@@ -34,3 +36,8 @@ def check_each(cases: Iterable[tuple[Case, str]], ask: Callable[[Case], tuple[in
         except AssertionError as err:
             missed.append(f"{case}: {err}")
     assert not missed, "\n\n".join(missed)
+
+
+def check_table(test_file: str, name: str, ask: Callable[[Any], tuple[int, str, str]]) -> None:
+    """Ask every case of the table `tables/NAME.jsonl` beside a test file: what is `given`, and what is `told` of it."""
+    check_each(((row["given"], row["told"]) for row in read_table(test_file, name)), ask)

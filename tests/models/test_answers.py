@@ -119,7 +119,7 @@ TEXT = text_answer("Yes", top=[{"Yes": -0.5, "No": -1.5}]).body
 CLAUDE = anthropic_answer({"type": "text", "text": "hi"}, {"type": "tool_use", "id": "t", "name": "f", "input": {}}).body
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(answer=odd(CHAT))
 def test_any_chat_completion_is_read_or_refused(answer: Any) -> None:
     from talm_sim.models.openai_chat import _chat_answer
@@ -133,7 +133,7 @@ def test_any_chat_completion_is_read_or_refused(answer: Any) -> None:
         assert is_distribution(found.first_tokens)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(answer=odd(TEXT))
 def test_any_text_completion_is_read_or_refused(answer: Any) -> None:
     from talm_sim.models.openai_chat import _continuation
@@ -152,7 +152,7 @@ def is_distribution(tokens: Sequence[TokenLogprob]) -> bool:
     return logprobs == sorted(logprobs, reverse=True) and sum(map(math.exp, logprobs)) < 1.051
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(answer=odd(CLAUDE))
 def test_any_message_is_read_or_refused(answer: Any) -> None:
     from talm_sim.models.anthropic_messages import _answer_in

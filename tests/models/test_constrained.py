@@ -11,7 +11,7 @@ from langchain_core.messages.tool import invalid_tool_call, tool_call
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import GenerationSettings
-from talm_sim.models.constrained import action_schema, choice_schema, describe_tools, read_action, read_label
+from talm_sim.models.constrained import action_schema, choice_schema, read_action, read_label
 from talm_sim.models.openai_servers import open_compatible
 from talm_sim.models.request import ModelRequest
 from talm_sim.models.yes_no import YES_NO_IDK, read_yes_no
@@ -216,9 +216,3 @@ async def test_the_longest_answer_can_be_set() -> None:
     assert "answer_chars" not in request.body
     with pytest.raises(PrerequisiteError, match="answer_chars"):
         await act(written({}), options={"answer_chars": "many"})
-
-
-def test_a_description_gives_its_first_sentence() -> None:
-    long = AIRPORT.model_copy(update={"description": "word " * 100})
-    assert "Look an airport up\n" in describe_tools([AIRPORT])
-    assert len(describe_tools([long])) < 400

@@ -194,13 +194,6 @@ async def test_no_message_holds_a_key(opener: Open, good: Answer) -> None:
 
 
 @BOTH
-@pytest.mark.parametrize("answer", [Answer(b"<html>busy</html>"), Answer(b"[]"), Answer(b'{"a": '), Answer({}), Answer(b"", headers={})])
-async def test_an_answer_that_is_none_is_the_providers_failure(opener: Open, good: Answer, answer: Answer) -> None:
-    with loopback(answer) as server, pytest.raises(ProviderError, match="/m"):
-        await say(opener(server.url))
-
-
-@BOTH
 async def test_an_error_under_http_200_is_an_error(opener: Open, good: Answer) -> None:
     clock = FakeClock()
     with loopback(Answer({"error": {"message": "upstream is busy", "code": 502}}), good) as server:

@@ -79,16 +79,12 @@ async def test_not_asked_for_the_request_is_as_it_was(monkeypatch: pytest.Monkey
     assert turn.first_tokens == ()
 
 
-async def test_more_than_were_asked_for_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    turn, request = await ask(with_top(TOP), monkeypatch, alternatives="2")
-    assert request.body["top_logprobs"] == 2
-    assert turn.first_tokens == FOUND[:2]
-
-
-async def test_an_option_leaves_them_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    turn, request = await ask(with_top(TOP), monkeypatch, alternatives="0")
-    assert set(request.body) == {"model", "messages", "temperature", "max_tokens"}
-    assert turn.first_tokens == ()
+@pytest.mark.parametrize("number", [2, 0])
+async def test_an_option_says_how_many(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    turn, request = await ask(with_top(TOP), monkeypatch, alternatives=str(number))
+    assert (
+        turn.first_tokens == FOUND[:number] and request.body.get("top_logprobs", 0) == number and ("logprobs" in request.body) is (number > 0)
+    )
 
 
 @pytest.mark.parametrize("value", ["-1", "many", "2.5", "true"])
@@ -105,9 +101,9 @@ REFUSALS = [
 ]
 
 
-@pytest.mark.parametrize("fail_fast", [True, False])
-@pytest.mark.parametrize("prompt", ["", "Q: can it be done?\nA:"])
-@pytest.mark.parametrize("refusal", REFUSALS)
+@pytest.mark.parametrize(
+    ("refusal", "prompt", "fail_fast"), [*zip(REFUSALS, ["", "Q: can it be done?\nA:"] * 2, [True, True, False, False], strict=True)]
+)
 async def test_a_server_that_refuses_the_field_is_said_with_the_option(
     refusal: Answer, prompt: str, fail_fast: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,17 +141,10 @@ ODD: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("odd", ODD)
-def test_what_is_no_distribution_is_as_good_as_none(odd: Any) -> None:
-    assert first_tokens({"content": [{"token": "x", "logprob": -0.5, "top_logprobs": odd}]}, 20) == ()
-    assert first_tokens({"top_logprobs": [odd]}, 20) == ()
-
-
-@pytest.mark.parametrize(
-    "odd", [None, [], {}, "x", {"content": []}, {"content": None}, {"content": "x"}, {"content": [7]}, {"top_logprobs": {}}]
-)
-def test_odd_logprobs_are_none(odd: Any) -> None:
-    assert first_tokens(odd, 20) == ()
+def test_what_is_no_distribution_is_as_good_as_none() -> None:
+    given = [{"content": [{"token": "x", "logprob": -0.5, "top_logprobs": odd}]} for odd in ODD] + [{"top_logprobs": [odd]} for odd in ODD]
+    given += [None, [], {}, "x", {"content": []}, {"content": None}, {"content": "x"}, {"content": [7]}, {"top_logprobs": {}}]
+    assert [odd for odd in given if first_tokens(odd, 20) != ()] == []
 
 
 @pytest.mark.parametrize("given", [10**12, [256], [-1], ["a"], [1.5], "Yes", True, {}, []])

@@ -13,6 +13,7 @@ from talm_sim.models.openai_servers import open_compatible, open_openai
 from talm_sim.models.request import ModelRequest
 from talm_sim.types import ModelTurn, ToolCall, ToolSpec, Usage
 from tests.models.loopback import Answer, Seen, chat_answer, loopback
+from tests.tables import labelled
 
 MESSAGES: list[BaseMessage] = [SystemMessage("Help."), HumanMessage("How high is HAN?")]
 TOOL = ToolSpec(name="airport", description="Look one up.", parameters={"type": "object", "properties": {"code": {"type": "string"}}})
@@ -119,14 +120,7 @@ async def test_a_call_cut_short_ended_by_length() -> None:
     assert turn.unparsable_calls[0].id == "call-0-0"
 
 
-@pytest.mark.parametrize(
-    ("environ", "said"),
-    [
-        ({}, "MY_SERVER_BASE_URL is not set"),
-        ({"MY_SERVER_BASE_URL": "ftp://x"}, "MY_SERVER_BASE_URL: not the address of a server"),
-        ({"MY_SERVER_BASE_URL": "http://a:b:c"}, "not the address"),
-    ],
-)
+@labelled
 def test_a_service_needs_an_address_and_a_far_one_a_key(environ: dict[str, str], said: str) -> None:
     with pytest.raises(PrerequisiteError, match=said):
         open_compatible(ModelRequest("openai-api/my-server/m", "my-server/m", environ=environ))
@@ -144,7 +138,7 @@ def test_replay_needs_neither() -> None:
     assert open_compatible(ModelRequest("openai-api/s/m", "s/m", environ={}, replay=True)).name == "openai-api/s/m"
 
 
-@pytest.mark.parametrize("option", ["model", "messages", "stream", "n"])
+@pytest.mark.parametrize("option", ["model", "messages", "stream", "n", "prompt", "echo", "best_of"])
 def test_options_may_not_take_over_what_is_filled_in(option: str) -> None:
     with pytest.raises(PrerequisiteError, match=f"-M {option}"):
         open_compatible(ModelRequest("openai-api/s/m", "s/m", options={option: "1"}, replay=True))

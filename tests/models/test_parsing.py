@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from talm_sim.models.parsing import parse_call, parse_calls, replace_surrogates, split_reasoning
 from talm_sim.types import ModelTurn, ToolCall, UnparsableCall
-from tests.growth import check_growth
+from tests.tables import labelled
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 JSON_VALUES = st.recursive(
@@ -80,30 +80,9 @@ def test_absent_and_repeated_ids_become_distinct_and_reproducible() -> None:
     assert parse_calls(written, turn=2) == (calls, broken)
 
 
-@pytest.mark.parametrize(
-    ("written", "text", "reasoning"),
-    [
-        ("<think>a\nb</think>\n\nYes", "Yes", "a\nb"),
-        ("<Thinking>a</Thinking>Yes<think>b</think> it is", "Yes it is", "a\n\nb"),
-        ("<think>cut short", "", "cut short"),
-        ("the prompt opened it</think>Yes", "Yes", "the prompt opened it"),
-        ("the prompt opened it</Reasoning>\nYes", "Yes", "the prompt opened it"),
-        ("<reasoning>a <think> b</reasoning>Yes", "Yes", "a <think> b"),
-        ("<reasoning>a</think> b</reasoning>Yes", "Yes", "a</think> b"),
-        ("a</think>b</think>Yes", "Yes", "a\n\nb"),
-        ("[THINK]a[/THINK]Yes", "Yes", "a"),
-        ("<think></think>Yes", "Yes", ""),
-        (" I think so. ", " I think so. ", ""),
-        ("plain", "plain", ""),
-    ],
-)
+@labelled
 def test_reasoning_leaves_the_text(written: str, text: str, reasoning: str) -> None:
     assert split_reasoning(written) == (text, reasoning)
-
-
-@pytest.mark.parametrize("tags", ["</think>", "<think>", "<think></think>", "[/THINK]a"])
-def test_any_number_of_tags_is_read_in_step_with_the_length(tags: str) -> None:
-    check_growth(split_reasoning, lambda size: tags * (size // len(tags)), 2**19)
 
 
 @given(TEXT.filter(lambda text: "<" not in text), TEXT.filter(lambda text: "<" not in text))

@@ -9,18 +9,10 @@ import pytest
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.registry import PROVIDERS, cannot_score, in_process, list_providers, open_model
 from tests.offered import bring_along
+from tests.tables import labelled
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("opnai/gpt-4o", "unknown provider 'opnai'. Did you mean 'openai'?"),
-        ("sim/orakel", "unknown control 'orakel'. Did you mean 'oracle'?"),
-        ("gpt-4o", "unknown provider 'gpt-4o'."),
-        ("openai", "write openai/MODEL"),
-        ("openai/", "write openai/MODEL"),
-    ],
-)
+@labelled
 def test_an_unknown_name_gets_a_hint(name: str, said: str) -> None:
     with pytest.raises(PrerequisiteError) as failure:
         open_model(name)
@@ -83,17 +75,7 @@ def test_a_broken_package_is_listed_and_hides_no_other(tmp_path: Path, monkeypat
         assert open_model("sim/oracle").name == "sim/oracle"
 
 
-@pytest.mark.parametrize(
-    ("model", "here", "chats"),
-    [
-        ("sim/oracle", True, False),
-        ("hf/a", True, False),
-        ("vllm/a", True, False),
-        ("openai/a", False, True),
-        ("nobody/a", False, False),
-        ("openai-api/a/b", False, False),
-    ],
-)
+@labelled
 def test_a_provider_says_whether_its_models_run_here(model: str, here: bool, chats: bool) -> None:
     assert (in_process(model), cannot_score(model)) == (here, chats)
 

@@ -1,31 +1,14 @@
 from __future__ import annotations
 
-from email.utils import formatdate
-
-import pytest
 from hypothesis import given, strategies as st
 
 from talm_sim.models.retries import RetryPolicy, is_retryable, retry_after
+from tests.tables import labelled
 
 NOW = 1_700_000_000.0
 
 
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ({}, None),
-        ({"retry-after": "7"}, 7.0),
-        ({"retry-after": "0.5"}, 0.5),
-        ({"retry-after": "-3"}, 0.0),
-        ({"retry-after": formatdate(NOW + 30, usegmt=True)}, 30.0),
-        ({"retry-after": formatdate(NOW - 30, usegmt=True)}, 0.0),
-        ({"retry-after-ms": "250", "retry-after": "7"}, 0.25),
-        ({"retry-after-ms": "soon", "retry-after": "7"}, 7.0),
-        ({"retry-after": "soon"}, None),
-        ({"retry-after": "nan"}, None),
-        ({"retry-after": ""}, None),
-    ],
-)
+@labelled
 def test_retry_after_in_all_its_forms(headers: dict[str, str], seconds: float | None) -> None:
     assert retry_after(headers, NOW) == seconds
 
@@ -58,21 +41,6 @@ def test_a_servers_own_figure_is_kept_to_and_spread() -> None:
     assert policy.wait_before(1, {"retry-after": "101"}) is None
 
 
-@pytest.mark.parametrize(
-    ("status", "headers", "again"),
-    [
-        (408, {}, True),
-        (409, {}, True),
-        (429, {}, True),
-        (500, {}, True),
-        (529, {}, True),
-        (400, {}, False),
-        (401, {}, False),
-        (404, {}, False),
-        (422, {}, False),
-        (400, {"x-should-retry": "true"}, True),
-        (500, {"x-should-retry": "false"}, False),
-    ],
-)
+@labelled
 def test_what_is_tried_again(status: int, headers: dict[str, str], again: bool) -> None:
     assert is_retryable(status, headers) is again

@@ -14,6 +14,7 @@ from talm_sim.errors import ContextOverflowError, PrerequisiteError, ProviderErr
 from talm_sim.models.base import Continuation, ScoringModel, TextModel
 from talm_sim.models.registry import cannot_score, open_model
 from tests.models.loopback import Answer, Loopback, loopback, text_answer
+from tests.tables import labelled
 
 MODEL = "openai-api/my-server/org/m"
 PROMPT = "Which city?\n\nAssistant:\n"
@@ -123,13 +124,7 @@ def test_who_can_be_asked() -> None:
     assert not isinstance(open_model("openai/m", replay=True), ScoringModel)
 
 
-@pytest.mark.parametrize(
-    ("model", "fields", "words"),
-    [
-        ("openai/m", {}, "-M tokenizer: is for openai-api/ models"),
-        (MODEL, {"constrained": True}, "-M tokenizer: is for openai-api/ models"),
-    ],
-)
+@labelled
 def test_a_tokenizer_that_would_not_be_used_is_refused(model: str, fields: Any, words: str) -> None:
     with pytest.raises(PrerequisiteError, match=words):
         open_model(model, replay=True, options={"tokenizer": "."}, **fields)

@@ -24,6 +24,7 @@ from talm_sim.models.retries import RequestRetried, on_retry
 from talm_sim.models.servers import Servers, ServersChanged, on_servers_change
 from tests.models.loopback import Answer, Loopback, anthropic_answer, chat_answer, loopback
 from tests.models.test_endpoint import FakeClock, failing
+from tests.tables import labelled
 
 GOOD = chat_answer("hello")
 HELLO = [HumanMessage("hello")]
@@ -232,16 +233,7 @@ async def test_the_organization_goes_to_openai_alone(monkeypatch: pytest.MonkeyP
     assert seen == [sent, sent]
 
 
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
-        ("nowhere", "V_BASE_URL: not the address of a server; write it like"),
-        ("http://a/v1,", "V_BASE_URL: item 2 of 2 is not the address of a server; write them like"),
-        ("http://a/v1,b:8000/v1,http://c", "V_BASE_URL: item 2 of 3 is not the address"),
-        ("http://u:pa,ss@a/v1", "V_BASE_URL: item 1 of 2 is not the address of a server; .* a comma within an address as %2C"),
-        ("http://A:80/v1/,http://b,http://a/v1", "V_BASE_URL: item 3 of 3 is an address that is already listed; name each server once"),
-    ],
-)
+@labelled
 def test_a_list_of_addresses_that_is_wrong_is_refused_by_its_item(text: str, line: str) -> None:
     with pytest.raises(PrerequisiteError, match=f"^{line}") as refused:
         server_urls("V_BASE_URL", text)

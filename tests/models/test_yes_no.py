@@ -7,39 +7,14 @@ from hypothesis import given, strategies as st
 
 from talm_sim.models.yes_no import read_yes_no, yes_no_chances, yes_probability
 from talm_sim.types import AwarenessValue, TokenLogprob
+from tests.tables import labelled
 
 YES, NO, IDK, UNPARSED = AwarenessValue.YES, AwarenessValue.NO, AwarenessValue.IDK, AwarenessValue.UNPARSED
 
 
-@pytest.mark.parametrize(
-    ("raw", "value"),
-    [
-        ("Yes, I have the necessary tools.", YES),
-        ("yes", YES),
-        ("**Yes**. Both tools fit.", YES),
-        ('"Yes", because', YES),
-        ("Answer: Yes", YES),
-        ("Yes, no further information is needed.", YES),
-        ("<think>No, wait. No.</think>\n\nYes, I can.", YES),
-        ("No, the tool for this is missing.", NO),
-        ("> No - nothing here gives prices", NO),
-        ("No I cannot do that", NO),
-        ("no\nThe airport is not named.", NO),
-        ("IDK, the city is not named", IDK),
-        ("I don't know whether", IDK),
-        ("I’m not sure, but I will try.", IDK),
-        ('{"answer": "IDK", "reason": "x"}', IDK),
-        ("Yes/No", UNPARSED),
-        ("Yes, No, or IDK", UNPARSED),
-        ("No further information is needed.", UNPARSED),
-        ("Yesterday's price is missing", UNPARSED),
-        ("Sure, I can help.", UNPARSED),
-        ("<think>Yes", UNPARSED),
-        ("", UNPARSED),
-    ],
-)
+@labelled
 def test_reads_the_opening_label_and_guesses_nothing(raw: str, value: AwarenessValue) -> None:
-    assert read_yes_no(raw) is value
+    assert read_yes_no(raw) == value
 
 
 @given(
@@ -56,11 +31,6 @@ def test_form_does_not_matter(label: tuple[str, AwarenessValue], front: str, bac
 @given(st.text())
 def test_any_text_gets_a_value(raw: str) -> None:
     assert read_yes_no(raw) in AwarenessValue
-
-
-@given(st.text(alphabet=st.characters(blacklist_characters="<>"), max_size=60), st.sampled_from(["Yes.", "No.", "IDK."]))
-def test_what_was_thought_never_counts(thought: str, answer: str) -> None:
-    assert read_yes_no(f"<think>{thought}</think>{answer}") is read_yes_no(answer)
 
 
 def chances(**tokens: float) -> list[TokenLogprob]:
@@ -145,9 +115,3 @@ def _mirrored(token: str) -> str:
     if token in NEITHER:
         return token
     return next(token.replace(one, other) for one, other in pairs.items() if one in token)
-
-
-@given(st.lists(st.builds(TokenLogprob, token=st.text(max_size=6), logprob=LOGPROB), max_size=20))
-def test_any_tokens_give_a_share_or_none(tokens: list[TokenLogprob]) -> None:
-    found = yes_probability(tokens)
-    assert found is None or 0.0 <= found <= 1.0

@@ -19,13 +19,8 @@ PACKAGED = json.loads((files("talm_sim.tasks") / "control_outcomes.json").read_t
 @pytest.mark.parametrize(
     ("task", "model", "split", "more"),
     [
-        ("talm", "sim/eager", "perfect", {}),
         ("talm", "sim/eager", "underspecified", {}),
-        ("talm", "sim/eager", "unavailable", {}),
-        ("talm", "sim/oracle", "underspecified", {}),
-        ("talm", "sim/cautious", "no-tools", {}),
         ("talm", "sim/asker", "unavailable", {"human": "simulated"}),
-        ("talm", "sim/asker", "underspecified", {"human": "simulated"}),
         ("when2call", "sim/eager", "all", {}),
         ("awareness", "sim/cautious", "all", {}),
         ("refusal", "sim/eager", "all", {}),

@@ -17,6 +17,7 @@ from talm_sim.types import Scenario, ToolSpec
 from tests.cli.wrong import Talm
 from tests.in_process import DirectCaller, direct_caller
 from tests.models.loopback import chat_answer, loopback
+from tests.tables import labelled
 from tests.tasks.awareness.making.made import Words
 from tests.tasks.awareness.making.test_written import answer, changed, scenario
 
@@ -138,16 +139,7 @@ def test_a_model_has_a_word_on_whether_what_is_shown_can_serve(talm: Talm, monke
         assert [one["check"] for one in report["to_read"]] == ([to_read] if to_read else [])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        (("--from", "api-bank:nowhere"), "there is no 'nowhere'"),
-        (("--from", "none.jsonl"), "none.jsonl"),
-        (("--manipulation", "swapped"), "there is no manipulation 'swapped'"),
-        (("--variants", "one"), "--variants is an option of --task when2call"),
-        (("--model", "sim/oracle"), "sim/writer"),
-    ],
-)
+@labelled
 def test_what_the_user_must_mend_is_one_line(talm: Talm, arguments: tuple[str, ...], named: str) -> None:
     code, out, err = talm(*GENERATE, *arguments)
     assert (code, out) == (2, "") and named in err

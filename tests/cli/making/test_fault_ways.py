@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.cli.wrong import Talm
+from tests.tables import labelled
 
 TOOLS = """
 from talm_sim.tools_env.perturbations import Perturbation, PerturbationOptions, register_perturbation
@@ -142,19 +143,7 @@ def test_a_fault_changes_no_exit_code_and_a_broken_scenario_does(talm: Talm, tmp
     assert (code, "the alternative call failed: " in out) == (1, True)
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ((*CHECK, "--perturb", "timout"), "--perturb timout: unknown perturbation 'timout'. Did you mean 'timeout'?"),
-        ((*CHECK, "--perturb", "http-500:tool=find"), "--perturb http-500:tool=find: no tool 'find'."),
-        ((*CHECK, "--perturb", "http-500:p=2"), "--perturb http-500:p=2: "),
-        ((*CHECK, "--perturb", "deaf"), "--perturb deaf: strikes the model, and there is no way out through tools; leave it out."),
-        ((*CHECK[:2], "--perturb", "http-500"), "--perturb: is an option of --faults; add --faults, or leave it out."),
-        ((*CHECK[:2], "--writing"), "--writing: is an option of --faults; add --faults, or leave it out."),
-        ((*CHECK[:2], "--faults", "--task", "when2call"), "--faults: the scenarios of task when2call call no tools; leave it out."),
-        ((*CHECK[:2], "--task", "when2call", "--split", "direct,nothing"), "unknown split '"),
-    ],
-)
+@labelled
 def test_what_cannot_be_tried_is_one_line(talm: Talm, words: tuple[str, ...], said: str) -> None:
     code, out, err = talm(*words)
     assert (code, out) == (2, "")

@@ -14,6 +14,7 @@ from talm_sim.tasks.reasoning import instruct, thought_text
 from talm_sim.tasks.registry import find_task, job_of
 from tests.cli.wrong import Talm
 from tests.models.loopback import Answer, chat_answer, loopback
+from tests.tables import labelled
 from tests.tasks.refusal.making.test_thoughts import CLOCK, FITS, FORM, NOTHING, REFUSING
 
 GENERATE = ("scenarios", "generate", "--task", "refusal", "--out", "made")
@@ -117,17 +118,7 @@ def test_a_free_thought_stands_in_thinking_tags(talm: Talm, monkeypatch: pytest.
     assert "Think first" in row["prompt"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("--reasoning", "free"), "--reasoning free: is written by a model; add --model PROVIDER/NAME."),
-        (("--reasoning", "random", "--model", "openai-api/toy/m"), "--reasoning random: is drawn by seed and needs no model"),
-        (("--reasoning", "long"), "'long' is not one of 'form', 'free', 'random'"),
-        (("--from", "none.jsonl"), "none.jsonl"),
-        (("--manipulation", "removed"), "--manipulation is an option of --task awareness"),
-        (("--prompts", "none.toml", "--model", "openai-api/toy/m"), "none.toml"),
-    ],
-)
+@labelled
 def test_what_is_wrong_is_one_line(talm: Talm, arguments: tuple[str, ...], said: str) -> None:
     code, out, err = talm(*GENERATE, *arguments)
     assert (code, out) == (2, "") and said in err

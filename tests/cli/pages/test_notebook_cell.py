@@ -14,7 +14,6 @@ from talm_sim.cli.pages.notebook_cell import notebook_html
 from talm_sim.store.transcripts import Transcript, make_transcript
 from talm_sim.types import FrozenModel
 from tests.cli.report.test_transcript import EPISODE, SCENARIO, VERDICTS
-from tests.cli.summaries import HOSTILE
 from tests.runs.recorded_world import make_world
 
 TRANSCRIPT = make_transcript(EPISODE, SCENARIO, VERDICTS)
@@ -83,12 +82,6 @@ def test_it_says_what_happened_and_what_it_was_worth() -> None:
         assert part in words, part
     assert words.count("68 million.") == 1
     assert "\x1b" not in words and "\x07" not in words
-
-
-@pytest.mark.parametrize("text", [HOSTILE, "</div></details>", "<!--", "&lt;b&gt;", "<style>*{display:none}</style>", "]]>", '" onclick="a()'])
-def test_no_text_of_a_transcript_acts(text: str) -> None:
-    plain = check(notebook_html(TRANSCRIPT))
-    assert check(notebook_html(hostile(TRANSCRIPT, text))).tags <= plain.tags | {"details", "summary", "pre"}
 
 
 @given(text=st.text(max_size=40))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pytest
 from hypothesis import given, strategies as st
 
 from talm_sim.cli.person.by_key import Step, go_through
+from tests.tables import labelled
 
 STEPS: dict[str, Step] = {"d": "done", "s": "skip", "u": "undo", "q": "quit"}
 
@@ -30,20 +30,7 @@ def played(steps: str, items: int = 4) -> tuple[list[int], list[int], list[str]]
     return shown, decided, lines
 
 
-@pytest.mark.parametrize(
-    ("steps", "shown", "decided"),
-    [
-        ("dddd", [0, 1, 2, 3], [0, 1, 2, 3]),
-        ("dq", [0, 1], [0]),
-        ("dudddd", [0, 1, 0, 1, 2, 3], [0, 1, 2, 3]),
-        ("dduudddd", [0, 1, 2, 1, 0, 1, 2, 3], [0, 1, 2, 3]),
-        ("sdsddd", [0, 1, 2, 3, 0, 2], [1, 3, 0, 2]),
-        ("ssssssss", [0, 1, 2, 3, 0, 1, 2, 3], []),
-        ("udddd", [0, 0, 1, 2, 3], [0, 1, 2, 3]),
-        ("sdud", [0, 1, 2, 1, 2], [1]),
-        ("", [0], []),
-    ],
-)
+@labelled
 def test_the_order_in_which_items_come(steps: str, shown: list[int], decided: list[int]) -> None:
     assert played(steps)[:2] == (shown, decided)
 

@@ -23,6 +23,7 @@ from talm_sim.runs.events import (
     ToolsRestarted,
 )
 from talm_sim.types import Termination
+from tests.tables import labelled
 
 
 def started(models: str = "replay", finished: int = 0) -> RunStarted:
@@ -82,15 +83,7 @@ def test_every_display_says_first_that_it_goes_live(name: str, models: str, expe
     assert printed(name, started(models))[0] == expected
 
 
-@pytest.mark.parametrize(
-    ("traffic", "expected"),
-    [
-        ("live", ["live: deep (person played by deep/chat)"]),
-        ("record", ["live: deep (person played by deep/chat, recorded)"]),
-        ("replay", []),
-        ("on this machine", []),
-    ],
-)
+@labelled
 def test_the_model_that_plays_the_person_is_announced_too(traffic: str, expected: list[str]) -> None:
     assert printed("none", replace(started("replay"), person="deep/chat", person_traffic=traffic)) == expected
 

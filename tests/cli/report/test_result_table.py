@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from io import StringIO
 
-import pytest
 from hypothesis import given, settings, strategies as st
 from rich.cells import cell_len
 from rich.console import Console
@@ -12,6 +11,7 @@ from talm_sim.cli.report.layout import Block
 from talm_sim.cli.report.result_table import table_lines
 from talm_sim.types import Matrix, Measure, Summary
 from tests.cli.summaries import COUNTS, HOSTILE, agents, choices, many_classes, struck, wide
+from tests.tables import labelled
 
 
 def shown(*blocks: Block) -> list[str]:
@@ -51,17 +51,7 @@ def test_heads_are_whole_words_on_as_many_lines_as_they_need() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("judges", "said"),
-    [
-        (("reference", "reference"), "reference"),
-        (("reference", "llm"), "see notes"),
-        (("a-judge-of-a-long-name",) * 2, "see notes"),
-        (("no judge",) * 2, "no judge"),
-        (("llm", ""), "see notes"),
-        (("", ""), ""),
-    ],
-)
+@labelled
 def test_the_judge_of_a_column_is_named_where_all_agree(judges: tuple[str, str], said: str) -> None:
     below = shown(Block("t", [agents(by=by) for by in judges]))[2]
     assert below == " " * 27 + said.rjust(10) if said else below.startswith("  perfect")

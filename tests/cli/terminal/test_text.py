@@ -8,6 +8,7 @@ from hypothesis import given, strategies as st
 
 from talm_sim.cli.terminal.text import as_json, spreadsheet_cell, strip_control
 from tests.growth import check_growth
+from tests.tables import labelled
 
 
 @pytest.mark.parametrize(
@@ -51,32 +52,12 @@ def test_json_is_one_line_that_steers_nothing_and_reads_back(value: object) -> N
     assert json.loads(text) == value == json.loads(as_json(value, indent=2))
 
 
-@pytest.mark.parametrize(
-    ("value", "cell"),
-    [
-        ("=1+1", "'=1+1"),
-        ("+A1", "'+A1"),
-        ("-A1", "'-A1"),
-        ("@SUM(A1)", "'@SUM(A1)"),
-        ("\t=1", "'\t=1"),
-        ("\r=1", "'\n=1"),
-        ("\x00=1", "'=1"),
-        ("＝1", "'＝1"),  # noqa: RUF001
-        ("-5", "-5"),
-        ("+.5e-3", "+.5e-3"),
-        (-5, -5),
-        (-0.25, -0.25),
-        (None, None),
-        (True, True),
-        ("a\rb\x1b[31m\u202ec", "a\nbc"),
-        (["=1"], "['=1']"),
-    ],
-)
+@labelled
 def test_a_cell_of_a_spreadsheet_is_no_formula(value: object, cell: object) -> None:
     assert spreadsheet_cell(value) == cell
 
 
-@pytest.mark.parametrize("end", ["x", ".x", "e", "e1x"])
+@pytest.mark.parametrize("end", ["x", "e1x"])
 def test_a_cell_of_many_digits_takes_time_in_step_with_its_length(end: str) -> None:
     check_growth(spreadsheet_cell, lambda size: f"-{'1' * size}{end}", 2**14)
     assert spreadsheet_cell(f"-{'1' * 100}{end}") == f"'-{'1' * 100}{end}"

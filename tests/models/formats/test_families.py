@@ -9,27 +9,20 @@ from talm_sim.models.parsing import split_reasoning
 from talm_sim.types import ToolCall
 from tests.growth import check_growth
 from tests.models.formats.families import CASES, TOOLS, WRITTEN
+from tests.tables import labelled
 
-MEGABYTE = 2**20
+LONG = 2**17
 HOSTILE = (
-    "<|channel|>commentary to=functions.f <|constrain|>json<|message|>{",
-    "<|tool_call>call:f{a:",
+    "[f(a=",
+    '{"a":',
+    '{"name": "f", "arguments": {"a": ',
+    "<tool_call>[f(a=b b ",
     "<|tool_call>call:f{a:[[[",
-    '<|tool_call>call:f{a:<|"|>',
-    "<start_function_call>call:f{",
-    '<invoke name="f"><parameter name="a">',
-    '<parameter name="a">',
-    "<\uff5ctool▁call▁begin\uff5c>f<\uff5ctool▁sep\uff5c>{\"a\": '''",
-    "<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{",
-    '<|START_ACTION|>[{"tool_name": "f", ',
-    '\nAction:\n```json\n[{"a": "',
-    '<|tools_prefix|>[{"f": "',
-    "<function_calls>f(a='x' ",
-    "<function_calls>f(a='x') f(a='",
     "\n<code>f(a=1",
-    '<|assistant|>get_fare\n{"a": [',
+    "u'x' ",
+    "\\",
 )
-CHANNELS = ("<|channel|>", "<|channel|>analysis<|message|>", "<|message|>", "<|channel|> to=", "<|inner_prefix|><|tools_prefix|>", "<|channel>")
+CHANNELS = ("<|channel|>analysis<|message|>", "<|inner_prefix|><|tools_prefix|>", "<think></think>", "[/THINK]a")
 
 
 def parts(written: str) -> list[tuple[str, dict[str, object]]]:
@@ -66,61 +59,29 @@ def test_two_calls_of_which_the_second_is_cut_off_are_one_call_and_one_that_cann
 
 
 @pytest.mark.parametrize("family", sorted(WRITTEN))
-def test_a_megabyte_of_calls_is_read_in_linear_time(family: str) -> None:
+def test_many_calls_are_read_in_linear_time(family: str) -> None:
     unit = WRITTEN[family]["nested"] + "\n"
-    check_growth(lambda text: read_calls(text, TOOLS), lambda size: unit * (size // len(unit)), MEGABYTE)
+    check_growth(lambda text: read_calls(text, TOOLS), lambda size: unit * (size // len(unit)), LONG)
 
 
 @pytest.mark.parametrize("unit", HOSTILE)
 def test_hostile_text_is_read_in_linear_time(unit: str) -> None:
-    check_growth(lambda text: read_calls(text, [{"name": "f", "parameters": {}}]), lambda size: unit * (size // len(unit)), 2**18)
+    check_growth(lambda text: read_calls(text, [{"name": "f", "parameters": {}}]), lambda size: unit * (size // len(unit)), LONG)
 
 
 @pytest.mark.parametrize("unit", CHANNELS)
 def test_hostile_channels_are_parted_in_linear_time(unit: str) -> None:
-    check_growth(split_reasoning, lambda size: unit * (size // len(unit)), MEGABYTE)
+    check_growth(split_reasoning, lambda size: unit * (size // len(unit)), LONG)
 
 
-@pytest.mark.parametrize(
-    ("written", "text", "thought", "calls"),
-    [
-        (
-            "<|channel|>analysis<|message|>Call f(a=1)?<|end|><|start|>assistant<|channel|>commentary<|message|>I look.<|end|>"
-            '<|start|>assistant<|channel|>commentary to=functions.f <|constrain|>json<|message|>{"a": 1}',
-            "I look.",
-            "Call f(a=1)?",
-            1,
-        ),
-        ('<|channel|>final<|message|>It is {"a": 1}.<|return|>', 'It is {"a": 1}.', "", 0),
-        ("<|channel|>analysis<|message|>No end: to=functions.f", "", "No end: to=functions.f", 0),
-        ('Yes.<|end|><|start|>assistant to=functions.f<|channel|>commentary json<|message|>{"a": 1}<|call|>', "Yes.", "", 1),
-        ("<|channel>thought\nI call:f{a:1}<channel|>Well.<|tool_call>call:f{a:1}<tool_call|>", "Well.", "I call:f{a:1}", 1),
-        ("<|START_THINKING|>A plan.<|END_THINKING|><|START_RESPONSE|>Hello.<|END_RESPONSE|>", "Hello.", "A plan.", 0),
-        ('A plan.<|END_THINKING|><|START_ACTION|>[{"tool_name": "f", "parameters": {"a": 1}}]<|END_ACTION|>', "", "A plan.", 1),
-        ('<|inner_prefix|>I need f.<|tools_prefix|>[{"f": {"a": 1}}]', "", "I need f.", 1),
-        ('<|inner_prefix|>A.<|tools_prefix|>[{"f": {"a": 1}}]<|tools_suffix|>B.<|inner_suffix|>C.', "C.", "A.\n\nB.", 1),
-    ],
-)
+@labelled
 def test_thoughts_answers_and_calls_are_parted(written: str, text: str, thought: str, calls: int) -> None:
     said, thoughts = split_reasoning(written)
     read = read_calls(said)
     assert (read.text, thoughts, [(call.name, call.arguments) for call in read.calls]) == (text, thought, [("f", {"a": 1})] * calls)
 
 
-@pytest.mark.parametrize(
-    "written",
-    [
-        "Write <code>print(x)</code> to see it.",
-        "<code>\nfor x in range(3):\n    print(x)\n</code>",
-        '<code>\nrows = load(path="a")\nprint(rows)\n</code>',
-        'Result\n{"a": 1}',
-        'answer\n{"a": 1}',
-        'package.json\n{"a": 1}',
-        'get_fare\n{"to": "Bern"}\nis how a call looks.',
-        "A call stands between `<|tools_prefix|>` and `<|tools_suffix|>`.",
-        "Action: wait",
-    ],
-)
+@labelled
 def test_what_only_looks_like_a_familys_call_is_text(written: str) -> None:
     read = read_calls(written, [{"name": "list_stations", "parameters": {}}])
     assert (read.text, read.calls, read.unparsable) == (written, (), ())

@@ -25,6 +25,7 @@ from talm_sim.tasks.templates.chat_template import check_thought_ended
 from talm_sim.types import ToolSpec
 from tests.agent.test_templates import FakeModel
 from tests.models.local.tiny import make_tiny
+from tests.tables import labelled
 
 DAY = date(2025, 2, 3)
 TURNS = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
@@ -168,20 +169,7 @@ def test_a_template_that_always_thinks_is_refused_with_what_mends_it() -> None:
             check_thought_ended(load_template("chat", model).prompt("Hello?", []), model)
 
 
-@pytest.mark.parametrize(
-    ("end", "is_open"),
-    [
-        ("<think>", True),
-        ("<thinking>\n", True),
-        ("<|START_THINKING|>", True),
-        ("[THINK]", True),
-        ("<seed:think>", True),
-        ("<think>\n\n</think>\n\n", False),
-        ("<|START_THINKING|><|END_THINKING|>", False),
-        ("assistant\n", False),
-        ("what does <think> mean?<|im_end|>", False),
-    ],
-)
+@labelled
 def test_only_the_end_of_a_prompt_says_whether_a_thought_is_open(end: str, is_open: bool) -> None:
     model = FakeModel("{{ thinking }}")
     if not is_open:

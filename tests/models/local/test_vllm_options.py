@@ -22,6 +22,7 @@ from talm_sim.models.local.vllm_options import (
     require_vllm,
 )
 from talm_sim.models.request import ModelRequest
+from tests.tables import labelled
 
 with_vllm = [
     pytest.mark.timeout(900),
@@ -45,17 +46,7 @@ def test_our_own_options_need_no_vllm() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("option", "said"),
-    [
-        ({"kv_gib": "0"}, "-M kv_gib: 0 is too small; the least is 1"),
-        ({"batch_size": "two"}, "-M batch_size: 'two' is not a whole number"),
-        ({"device": "tpu"}, "-M device: 'tpu' is not one of 'auto', 'cpu' or 'cuda'"),
-        ({"top_p": "much"}, "-M top_p: 'much' is not a number"),
-        ({"top_k": "true"}, "-M top_k: 'true' is not a whole number"),
-        ({"tool_parser": "hermes"}, r"-M tool_parser: is a server's option, and vllm/m runs in this process; .*openai-api/vllm/NAME"),
-    ],
-)
+@labelled
 def test_a_wrong_option_is_named_in_one_line(option: dict[str, str], said: str) -> None:
     with pytest.raises(PrerequisiteError, match=said) as caught:
         read_vllm_options("vllm/m", option)

@@ -195,22 +195,13 @@ async def test_the_awareness_question(control: str, missing: Missing | None, lab
     assert turn.text.startswith(f"{label}, ")
 
 
-@pytest.mark.parametrize(
-    ("control", "options", "said"),
-    [
-        ("orakle", {}, "Did you mean 'oracle'"),
-        ("oracle", {"latancy": "1"}, "Did you mean 'latency'"),
-        ("oracle", {"latency": "slow"}, "latency: 'slow' is not a number."),
-        ("oracle", {"latency": "-1"}, "latency: -1 is too small; the least is 0."),
-        ("oracle", {"latency": "nan"}, "latency: nan is not a finite number"),
-    ],
-)
+@labelled
 def test_what_is_wrong_is_named(control: str, options: dict[str, str], said: str) -> None:
     with pytest.raises(PrerequisiteError, match=said):
         open_sim(ModelRequest(f"sim/{control}", control, options=options))
 
 
-@pytest.mark.parametrize("piece", ["do not ", "not sure ", "“", "Word ", "a"])
+@pytest.mark.parametrize("piece", ["not sure ", "Word "])
 def test_a_long_reply_is_read_in_step_with_its_length(piece: str) -> None:
     def read(reply: str) -> None:
         is_refusal(reply)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from talm_sim import run
 from talm_sim.tasks import find_task
 from talm_sim.tasks.awareness.feedback import CONDITIONS, conditions
 from talm_sim.tasks.awareness.page import sections
 from talm_sim.types import GoldCall, Missing, MissingKind, Scenario, Turn
+from tests.tables import labelled
 from tests.tasks.awareness.crafted import answered, family, turn
 
 COMPLETE, REPLACED, REMOVED = family(1)
@@ -30,16 +29,7 @@ def _attempt(scenario: Scenario) -> tuple[dict[str, str], str]:
     return asked["tool_calls"][0]["arguments"], json.loads(result["content"]).get("error", "")
 
 
-@pytest.mark.parametrize(
-    ("missing", "arguments", "lacks"),
-    [
-        ("night", {"city": "Town1", "night": "2025-05-01"}, "night"),
-        # Not named among the arguments: the one whose value is no longer said.
-        ("", {"night": "nowhere said", "city": "Town1"}, "city"),
-        # None is: the first.
-        ("guest", {"rooms": "nowhere said", "floor": "nor here"}, "rooms"),
-    ],
-)
+@labelled
 def test_the_failed_call_lacks_what_the_removed_words_gave(missing: str, arguments: dict[str, str], lacks: str) -> None:
     made = attempts(missing, **arguments)
     short = {name: value for name, value in arguments.items() if name != lacks}

@@ -46,13 +46,6 @@ def test_probabilities_that_are_right_have_no_error_and_wrong_ones_all() -> None
     assert (brier([], []), calibration_error([], []), auroc([], [])) == (None, None, None)
 
 
-def test_agreement_beyond_chance() -> None:
-    assert kappa([]) is None and kappa([("yes", "yes")] * 3) is None
-    assert kappa([("yes", "yes"), ("no", "no")]) == 1.0
-    assert kappa([("yes", "no"), ("no", "yes")]) == -1.0
-    assert kappa([("yes", "yes"), ("yes", "no"), ("no", "yes"), ("no", "no")]) == 0.0
-
-
 def test_the_interval_is_blind_to_order_and_nowhere_of_no_width() -> None:
     clusters = [(1, 0)] * 30 + [(0, 1)] * 10 + [(1, 1)] * 5
     found = f1_interval(clusters, 7)

@@ -219,12 +219,14 @@ def test_a_users_file_replaces_what_it_names_and_serves_task_talm_too(tmp_path: 
 
 TRUE = {"oracle": (1.0, 1.0), "eager": (0.5, 0.0), "cautious": (0.5, 2 / 3), "asker": (0.5, 2 / 3)}
 """Accuracy and F1 of each control."""
-TOLD_APART = ("zero-shot", "implicit", "feedback")
-"""Protocols that each control plays; the others ask for the label in another wording, which one that is right and one that is wrong try."""
 
 
 @pytest.mark.parametrize(
-    ("control", "protocol"), [(control, name) for name in PROTOCOLS for control in (TRUE if name in TOLD_APART else ("oracle", "eager"))]
+    ("control", "protocol"),
+    [
+        *(("oracle", name) for name in PROTOCOLS),
+        *((control, name) for name in ("zero-shot", "feedback") for control in ("eager", "cautious", "asker")),
+    ],
 )
 def test_the_controls_have_their_true_values(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], protocol: str, control: str

@@ -59,9 +59,13 @@ def text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-@pytest.mark.parametrize("human", [False, True])
 @pytest.mark.parametrize(
-    "fault", [*EXPLICIT[::2], "mask", "empty-result", "t-shifted:times=1", "t-lasting-shift", "t-renamed-tool", "t-renamed-argument"]
+    ("fault", "human"),
+    [
+        (fault, False)
+        for fault in (*EXPLICIT[:2], "empty-result", "t-shifted:times=1", "t-lasting-shift", "t-renamed-tool", "t-renamed-argument")
+    ]
+    + [("http-429:times=1", True), ("mask", True), ("t-lasting-shift", True)],
 )
 async def test_the_recoverer_finds_every_way_out_and_otherwise_says_what_failed(fault: str, human: bool) -> None:
     tools, ways = built_in(), []
@@ -89,7 +93,7 @@ async def test_the_recoverer_finds_every_way_out_and_otherwise_says_what_failed(
 
 @pytest.mark.parametrize(("group", "found"), [("replaceable", True), ("non-replaceable", False), ("no-tools", False)])
 async def test_the_recoverer_asks_for_what_the_scenario_itself_lacks(group: str, found: bool) -> None:
-    for scenario in packaged(group)[::4]:
+    for scenario in packaged(group)[::8]:
         answer, _ = await play("recoverer", scenario, built_in(), (), human=True)
         assert ("could not be found." not in answer) is found
         assert all(stated(answer)[name_of(fact)] == text(fact.value) for fact in facts_of(scenario) if found or fact.call is not None)
@@ -119,7 +123,7 @@ async def test_the_recoverer_answers_each_turn_of_a_conversation(tmp_path: Any) 
 @pytest.mark.parametrize("fault", EXPLICIT)
 async def test_the_liar_invents_and_the_parrot_leaves_out_what_an_explicit_fault_took(fault: str) -> None:
     tools, invented = built_in(), 0
-    for scenario in packaged("perfect")[::3]:
+    for scenario in packaged("perfect")[::6]:
         lies, events = await play("liar", scenario, tools, (fault,))
         leaves, again = await play("parrot", scenario, tools, (fault,))
         assert [event.result for event in events] == [event.result for event in again]
@@ -132,7 +136,7 @@ async def test_the_liar_invents_and_the_parrot_leaves_out_what_an_explicit_fault
             else:
                 assert stated(lies)[name_of(fact)] == stated(leaves)[name_of(fact)] == text(fact.value)
         assert not any(word in (lies + leaves).lower() for word in ("fail", "error", "could not", "no tool", "sorry", "?"))
-    assert invented == 0 if fault == "http-404:after=1" else invented > 16
+    assert invented == 0 if fault == "http-404:after=1" else invented > 8
 
 
 def test_no_lie_is_right() -> None:
@@ -156,7 +160,7 @@ def test_a_lie_is_of_the_same_kind_and_never_the_value(value: Any) -> None:
 STRUCK = ["http-500", "mask"]
 VALUES = ["wrong-record", "off-by-one"]
 """Silent faults that put another value in a fact's place."""
-LIMIT = "1-10"
+LIMIT = "1-5"
 
 
 def _labels(tmp_path: Path, control: str, perturb: str, **options: Any) -> tuple[StoredRun, dict[str, str]]:
@@ -170,11 +174,11 @@ def _labels(tmp_path: Path, control: str, perturb: str, **options: Any) -> tuple
 def test_a_liar_fabricates_under_every_explicit_fault(fault: str, tmp_path: Path) -> None:
     assert not PERTURBATIONS.get(fault).silent
     run, labels = _labels(tmp_path, "liar", fault)
-    assert len(labels) == 10 and set(labels.values()) == {"fabricated"}
+    assert len(labels) == 5 and set(labels.values()) == {"fabricated"}
     summary = run.summary()[0]
     honest, invented = summary.measure("honest"), summary.measure("fault_fabricated")
     assert honest is not None and honest.value == 0
-    assert invented is not None and (invented.k, invented.n) == (10, 10)
+    assert invented is not None and (invented.k, invented.n) == (5, 5)
 
 
 @pytest.mark.parametrize("fault", VALUES)

@@ -17,6 +17,7 @@ from talm_sim.tasks.refusal.attempts.find_attempt import find_attempt
 from talm_sim.tasks.refusal.intent import IntentJudge
 from talm_sim.types import Calls, Episode, ModelTurn, Scenario, Target, Termination, ToolCall, Turn, UnparsableCall
 from tests.models.formats.test_formats import CALLS, by_value, tool_of
+from tests.tables import labelled
 
 LABELLED = Path(__file__).parent / "intent"
 TOOLS: list[dict[str, Any]] = json.loads((LABELLED / "tools.json").read_text(encoding="utf-8"))
@@ -80,15 +81,7 @@ def test_a_parameter_called_type_may_hold_anything(kind: str) -> None:
         assert find_attempt(answer, [tool]) is not None
 
 
-@pytest.mark.parametrize(
-    ("text", "attempt"),
-    [
-        ("In harmony, the model writes `<|channel|>commentary to=functions.find` and then JSON.", False),
-        ("A call starts with `to=functions.find`.", False),
-        ('`to=functions.find {"city": "Hanoi"}`', True),
-        ('<|channel|>commentary to=functions.find<|message|>{"city": "Hanoi"}', True),
-    ],
-)
+@labelled
 def test_what_inline_code_mentions_of_a_family_is_no_attempt(text: str, attempt: bool) -> None:
     assert (find_attempt(text, TOOLS) is not None) is attempt
 

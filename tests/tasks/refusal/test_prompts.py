@@ -15,6 +15,7 @@ from talm_sim.tasks.refusal.prompts import asking
 from talm_sim.tasks.refusal.shown_tools import tool_texts
 from talm_sim.tasks.refusal.tool_wording import load_wording
 from talm_sim.types import AcceptedCall, Calls, JsonObject, ModelTurn, Scenario, ToolCall, ToolSpec
+from tests.tables import labelled
 from tests.tasks.refusal.crafted import CLOCK, case
 
 SHOWS_TOOLS = "{% for tool in tools %}{{ tool }}{% endfor %}{{ messages }}"
@@ -109,15 +110,7 @@ async def test_where_no_system_message_is_taken_the_user_says_it() -> None:
     assert message["content"].endswith("\n\nBe brief.\n\nWhat time is it?\n\nIn Hue.")
 
 
-@pytest.mark.parametrize(
-    ("source", "template", "message"),
-    [
-        (SHOWS_NONE, "chat", "template 'chat': the chat template of hf/raw shows no tools; give --template injected"),
-        ("", "pythonic", "template 'pythonic': the tokenizer of hf/raw has no chat template; give --template default"),
-        ("", "hermez", "unknown template 'hermez'"),
-        ("", "injectd", "Did you mean 'injected'"),
-    ],
-)
+@labelled
 def test_a_template_that_cannot_be_used_is_refused(source: str, template: str, message: str) -> None:
     with pytest.raises(PrerequisiteError, match=message):
         asking(Raw(source), template, load_wording())

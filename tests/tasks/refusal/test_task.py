@@ -103,13 +103,7 @@ def test_wrong_options_are_told_in_a_line(options: dict[str, Any], message: str)
         load(**options)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"target": {"type": "facts", "required": []}}, "mine.jsonl:1: target: names no calls"),
-        ({"target": {"type": "calls", "expected": "calls"}}, "mine.jsonl:1: target.accepted: must list the accepted calls if"),
-    ],
-)
+@labelled
 def test_a_scenario_without_calls_is_refused_with_its_line(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     file = lines(tmp_path / "mine.jsonl", case("a").model_dump(mode="json") | change)
     with pytest.raises(PrerequisiteError, match=message):

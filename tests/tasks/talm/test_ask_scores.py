@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
 
-from talm_sim import run
 from talm_sim.tasks import find_task
 from talm_sim.tasks.outcomes import outcome_measures
 from talm_sim.tasks.talm.ask_scores import AskScores, ask_scores, needs_help, total_ask_scores
@@ -14,7 +12,7 @@ from talm_sim.tasks.talm.guesses import find_guesses
 from talm_sim.tasks.talm.outcomes import GUESSED, OUTCOMES
 from talm_sim.types import Episode, Event, GoldCall, HumanEvent, Missing, MissingKind, ModelTurn, Scenario, Termination, ToolEvent, Turn
 from tests.tables import labelled
-from tests.tasks.views import View, job, share
+from tests.tasks.views import View, job
 
 LACKING = Missing(kind=MissingKind.ARGUMENT, name="iata", value="HAN", removed_text="at Hanoi airport", human_answer="Hanoi airport.")
 HOPELESS = Missing(kind=MissingKind.TOOL, name="airport_info", human_answer=None)
@@ -208,14 +206,6 @@ def test_the_page_of_an_episode_names_the_call() -> None:
     assert said == "turn 1 calls cancel(reference='QX7K2P'), and nobody had said it"
     (careful,) = run_of((person("QX7K2P"), call(1, reference="QX7K2P"))).kept
     assert "nobody had said" not in find_task("talm").evidence(careful, lacking_value(), "asked_for_it", {})
-
-
-@pytest.mark.parametrize(("model", "k"), [("sim/oracle", 12), ("sim/asker", 0), ("sim/eager", 12), ("sim/cautious", 0)])
-def test_the_controls_do_what_they_are_known_to_do(model: str, k: int, tmp_path: Path) -> None:
-    """The oracle uses what nobody told it, the asker asks first, eager makes something else up, cautious calls nothing."""
-    done = run(model=model, split="underspecified", human="simulated", limit=12, run_dir=tmp_path, display="none")
-    (summary,) = done.summary()
-    assert share(summary, "guessed") == (k, 12)
 
 
 def test_what_an_interrupt_was_answered_is_known_to_the_calls_behind_it() -> None:

@@ -47,35 +47,18 @@ def asked(turn: int, answer: str, **more: Any) -> HumanEvent:
     return HumanEvent(turn=turn, call_id="q", question="Which city?", answer=answer, responder="answer", **more)
 
 
-GUESSES = {
-    "the right value": [call(city="Bern")],
-    "a wrong value": [call(city="Zug")],
-    "what the tool refused": [call(city="Zug", ok=False, result="no such city")],
-    "nested": [call(place={"city": "Zug"})],
-    "the right value, under another name, of another tool": [call(name="other", town="Bern")],
-    "in the turn of the question": [asked(0, "In Bern."), call(0, city="Bern")],
-    "another value after the answer": [asked(0, "I do not know."), call(1, city="Zug")],
-    "one of several that a tool names": [call(0, "other", '[{"name": "Zug"}, {"name": "Bern"}]'), call(1, city="Zug")],
-}
 NONE = {
     "it leaves it out": [call(year=2020)],
     "a placeholder": [call(city="<city>"), call(city=""), call(city="unknown"), call(city="string"), call(city="city"), call(city=None)],
     "another argument": [call(town="Zug")],
     "another tool that takes another value": [call(name="other", city="Zug")],
-    "a person said it": [asked(0, "In Bern."), call(1, city="Bern")],
     "a person said another one": [asked(0, "In Zug."), call(1, city="Zug")],
-    "an interrupt said it in the same turn": [asked(0, "In Bern.", by="interrupt"), call(0, city="Bern")],
-    "a tool said it": [call(0, "other", '{"name": "Bern"}'), call(1, city="Bern")],
 }
-
-
-@pytest.mark.parametrize("events", GUESSES.values(), ids=GUESSES.keys())
-def test_a_guess(events: list[Any]) -> None:
-    assert find_guesses(made_episode(events), scenario(), SPECS) == [events[-1]]
 
 
 @pytest.mark.parametrize("events", NONE.values(), ids=NONE.keys())
 def test_no_guess(events: list[Any]) -> None:
+    """What is one: `test_ask_scores.py`."""
     assert find_guesses(made_episode(events), scenario(), SPECS) == []
 
 
@@ -91,17 +74,8 @@ def test_the_default_and_what_another_gold_call_has_there_are_no_guesses() -> No
     assert len(find_guesses(made_episode([call(city="Bern", unit="km")]), unit, SPECS)) == 1
 
 
-@pytest.mark.parametrize(
-    ("options", "guessed"),
-    [
-        ({"model": "sim/oracle", "human": "simulated"}, 72),
-        ({"model": "sim/eager"}, 71),
-        ({"model": "sim/asker", "human": "simulated"}, 0),
-        ({}, 32),  # the shipped recording
-    ],
-)
-def test_the_known_counts(options: dict[str, Any], guessed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (summary,) = talm_sim.run(split="underspecified", progress=False, **options).summary()
+def test_the_known_count_of_the_shipped_recording(tmp_path: Path) -> None:
+    """Those of the controls: `test_outcomes.py`."""
+    (summary,) = talm_sim.run(split="underspecified", progress=False, run_dir=tmp_path).summary()
     found = summary.measure("guessed")
-    assert found is not None and (found.k, found.n, found.better) == (guessed, 72, "lower")
+    assert found is not None and (found.k, found.n, found.better) == (32, 72, "lower")

@@ -15,6 +15,7 @@ from talm_sim.tasks.talm.ask_scores import needs_help
 from talm_sim.tasks.talm.published import read_outputs, read_queries, read_tools
 from talm_sim.tasks.talm.recovered import PerfectQueries, PublishedQuery, Recovered, knowledge_notes, lacking_words
 from talm_sim.types import MissingKind, Scenario
+from tests.tables import labelled
 from tests.tasks.views import View, job
 
 PERFECT = PublishedQuery("perfect-1", "What is the IFSC code 'YESB1' and the price of Ether?", ("bank", "price"))
@@ -44,16 +45,7 @@ def test_the_removed_words_are_those_of_the_only_perfect_query_with_the_same_too
     assert two.find_removed_words(vague) == Recovered(), "which of the two it was is not known"
 
 
-@pytest.mark.parametrize(
-    ("base", "query", "words"),
-    [
-        ("Define 'radical', with radical number 85.", "Define the word, with radical number 85.", ["radical"]),
-        ("Could you list the files?", "Can you list the files?", []),
-        ("I want 'the (old) name'.", "I want it.", ["(old) name"]),
-        ("", "Anything?", []),
-        ("Same words.", "same words", []),
-    ],
-)
+@labelled
 def test_words_are_lacking_as_often_as_the_query_has_them_less_often(base: str, query: str, words: list[str]) -> None:
     assert [run for run, _ in lacking_words(base, query)] == words
 

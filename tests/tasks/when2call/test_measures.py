@@ -28,6 +28,7 @@ from talm_sim.types import (
     Turn,
     Verdict,
 )
+from tests.tables import labelled
 from tests.tasks.views import View, check_summaries, job
 
 DIRECT, CALL, ASK, CANNOT = BEHAVIOURS
@@ -340,13 +341,7 @@ def test_the_interval_is_left_out_where_the_method_knows_no_spread() -> None:
     assert macro_f1_interval(((0, 0, 0, 0),) * 4) is None
 
 
-@pytest.mark.parametrize(
-    ("details", "fault"),
-    [
-        ({"option_scores": [{"behaviour": "shrug"}]}, r"details\.option_scores\.0\.behaviour: Input should be 'direct'"),
-        ({"scores": []}, r"details\.scores: Extra inputs are not permitted"),
-    ],
-)
+@labelled
 def test_details_of_another_form_are_one_line(details: dict[str, object], fault: str) -> None:
     with pytest.raises(PrerequisiteError, match=rf"^episode 'a' is damaged: {fault}[^\n]*; restore the run from a copy\.$"):
         Scored.of(free("a").model_copy(update={"details": details}))

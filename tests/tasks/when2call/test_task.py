@@ -15,6 +15,7 @@ from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.open_job import Recorded
 from talm_sim.tasks.paper.paper_rows import OTHER
 from talm_sim.types import Scenario
+from tests.tables import labelled
 from tests.tasks.views import View, job
 from tests.tasks.when2call.choices import scenario
 
@@ -22,19 +23,9 @@ MODEL = "openai/gpt-4o"
 TASK = find_task("when2call")
 
 
-@pytest.mark.parametrize(
-    ("options", "judges"),
-    [
-        ({}, ()),
-        ({"judge_model": MODEL}, ()),
-        ({"mode": "judge"}, ("behaviour",)),
-        ({"mode": "judge", "judge_model": MODEL}, ("behaviour", "behaviour-llm")),
-        ({"mode": "judge", "choices": "published", "judge_model": MODEL}, ("behaviour", "behaviour-llm-first-call")),
-        ({"mode": "judge", "choices": "published"}, ("behaviour",)),
-    ],
-)
+@labelled
 def test_multiple_choice_needs_judges_only_for_free_answers(options: dict[str, Any], judges: tuple[str, ...]) -> None:
-    assert TASK.judges(job("when2call", **options)) == judges
+    assert TASK.judges(job("when2call", **options)) == tuple(judges)
 
 
 @pytest.mark.parametrize(

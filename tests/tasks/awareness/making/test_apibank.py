@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from talm_sim.scenarios.statistics import statistics_of
 from talm_sim.tasks.awareness.making.apibank import load_apibank
@@ -118,6 +118,7 @@ ROW = st.one_of(
 )
 
 
+@settings(max_examples=50)
 @given(st.lists(ROW, max_size=6))
 def test_whatever_stands_in_a_file_gives_scenarios_or_named_problems(tmp_path_factory: pytest.TempPathFactory, rows: list[object]) -> None:
     folder = tmp_path_factory.mktemp("apibank")
@@ -206,6 +207,7 @@ def test_an_id_used_twice_and_a_file_that_is_no_list(tmp_path: Path) -> None:
     ]
 
 
+@settings(max_examples=30)
 @given(st.lists(st.tuples(st.text(max_size=90), st.text(max_size=90)), min_size=1, max_size=6))
 def test_apis_of_any_name_can_be_called_and_told_apart(tmp_path_factory: pytest.TempPathFactory, names: list[tuple[str, str]]) -> None:
     apis = [API | {"tool_name": one, "api_name": other} for one, other in names]

@@ -54,15 +54,7 @@ def test_whatever_is_written_is_read_or_unreadable(reply: str) -> None:
     assert found is None or found == NONE or found in judged_kinds(lacking())
 
 
-@pytest.mark.parametrize(
-    ("says", "given_up", "judged"),
-    [
-        ('{"fault": "none"}', [], {"read": 3}),
-        ("I see no fault.", [], {"unreadable": 3}),
-        ('{"fault": "tool_can_answer"}', ["cannot_answer"], {"read": 1, "unreadable": 2}),
-        ('{"fault": "asks_for_given"}', ["request_for_info"], {"read": 1, "unreadable": 2}),
-    ],
-)
+@labelled
 async def test_a_fault_costs_the_item_and_an_unreadable_answer_is_counted(says: str, given_up: list[str], judged: dict[str, int]) -> None:
     outcome = await make_items(source(), Teller({"judge": says}), seed=0, unable="removed")
     assert (outcome.given_up, outcome.judged) == (given_up, judged)

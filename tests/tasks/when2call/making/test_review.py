@@ -39,19 +39,6 @@ def test_rows_that_differ_in_their_tools_alone_are_one_decision(folder: Path) ->
     assert not part(review.entries[0], "Question").changed
 
 
-def test_decisions_are_kept_at_once_and_the_last_one_counts(folder: Path) -> None:
-    review = opened(folder)
-    review.decide(review.entries[0], "drop", "odd")
-    review.decide(review.entries[1], "keep")
-    review.decide(review.entries[0], "keep")
-    again = opened(folder)
-    assert again.waiting() == list(again.entries[2:])
-    summary = again.summary()
-    assert (summary.entries, summary.kept, summary.dropped, summary.agreed, summary.reasons) == (4, 2, 0, 2, {})
-    kept = [json.loads(line) for line in again.write_kept().read_text().splitlines()]
-    assert len(kept) == 4 and {row["source_id"] for row in kept} == {"money-01"}
-
-
 def test_a_line_that_a_kill_cut_short_costs_that_decision_alone(folder: Path) -> None:
     review = opened(folder)
     for entry in review.entries[:2]:

@@ -16,6 +16,7 @@ from talm_sim.tasks.when2call.making.other_rows import read_other_rows
 from talm_sim.tasks.when2call.making.splitting import Split, split_query, tidy_request
 from talm_sim.types import Behaviour, Choice, GoldCall, Missing, MissingKind, Option, Scenario, Source, ToolSpec, Turn
 from tests.growth import check_growth
+from tests.tables import labelled
 from tests.tasks.when2call.making.toys import spec
 
 WEATHER = ToolSpec(
@@ -54,16 +55,7 @@ def test_a_dialogue_is_no_single_question() -> None:
     assert (found, [drop.reason for drop in dropped]) == ([], ["it holds more than a single question"])
 
 
-@pytest.mark.parametrize(
-    ("query", "reason"),
-    [
-        ("When does the sun rise in Oslo, with 250 dollars in francs?", "no sentence boundary"),
-        ("Two questions: when does the sun rise in Oslo? And how much are 250 dollars in francs?", "announces both"),
-        ("The sun in Oslo is nice. How much are 250 dollars in francs?", "asks for nothing"),
-        ("When does the sun rise there? How much are 250 dollars in francs for a hotel in Oslo?", "other's sentence"),
-        ("When does the sun rise in Oslo? Before that, tell me how much 250 dollars are in francs.", "refers back"),
-    ],
-)
+@labelled
 def test_what_cannot_be_told_apart_is_dropped_with_the_reason(query: str, reason: str) -> None:
     found, dropped = source_questions([scenario(query, SUN, CASH)], SPECS)
     assert not found
@@ -121,7 +113,7 @@ def test_no_text_breaks_the_splitting(text: str) -> None:
     tidy_request(text, capital=True)
 
 
-@pytest.mark.parametrize("piece", ["and what ", "Hanoi? ", "a ", "12 "])
+@pytest.mark.parametrize("piece", ["and what ", "12 "])
 def test_a_long_query_is_split_in_step_with_its_length_or_not_at_all(piece: str) -> None:
     check_growth(lambda text: split_query(text, [SUN, CASH], [WEATHER, MONEY]), lambda size: piece * (size // len(piece)), 2**14)
 

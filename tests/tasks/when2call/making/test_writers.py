@@ -120,16 +120,7 @@ def test_a_file_of_prompts_replaces_single_texts(tmp_path: Path) -> None:
     assert own.digest != built_in.digest
 
 
-@pytest.mark.parametrize(
-    ("text", "named"),
-    [
-        ("[direkt]\nuser='x'", "direct"),
-        ("[direct]\nusr='x'", "user"),
-        ("[direct]\nuser=''", "must be a text"),
-        ("direct='x'", "table"),
-        ("[", "TOML"),
-    ],
-)
+@labelled
 def test_a_broken_file_of_prompts_is_one_line(tmp_path: Path, text: str, named: str) -> None:
     file = tmp_path / "p.toml"
     file.write_text(text, encoding="utf-8")

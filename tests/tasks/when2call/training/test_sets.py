@@ -14,6 +14,7 @@ from talm_sim.tasks.when2call.training.lessons import published_row
 from talm_sim.tasks.when2call.training.sets import build_set, draw_sample
 from talm_sim.training.lessons.training_examples import Kind, TrainingSet
 from talm_sim.types import Behaviour, Choice, JsonObject, Scenario
+from tests.tables import labelled
 from tests.tasks.when2call.choices import CALL, OTHER, TOOL, mixture, scenario
 
 
@@ -199,14 +200,7 @@ def test_every_class_gets_what_is_asked_for(shown: dict[int, int], data: st.Data
     assert set(Counter(one.group for one in drawn).values()) == {number}
 
 
-@pytest.mark.parametrize(
-    ("number", "by", "said"),
-    [
-        (9, "class", "--sample: 9 of each class are asked for, and cannot_answer has 2; choose at most 2"),
-        (1, "tools", "--by: names no class; write class or class,tools"),
-        (1, "class,tool", "--by: 'tool' is neither class nor tools. Did you mean 'tools'"),
-    ],
-)
+@labelled
 def test_what_cannot_be_drawn_is_refused(number: int, by: str, said: str) -> None:
     with pytest.raises(PrerequisiteError, match=said):
         draw_sample(mixture(2), number, by, 0)
