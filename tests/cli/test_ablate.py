@@ -12,7 +12,6 @@ import pytest
 
 import talm_sim
 from tests.cli.wrong import Talm, check
-from tests.tables import labelled
 
 pytestmark = pytest.mark.usefixtures("nothing_given")
 GRID = '[grid]\nhuman = ["none", "simulated"]\nperturb = ["", ["http-500:p=0.5", "empty-result:p=0.1"]]\n'
