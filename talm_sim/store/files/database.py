@@ -200,7 +200,9 @@ def explain_errors(directory: Path) -> Iterator[None]:
     try:
         yield
     except (sqlite3.OperationalError, sqlite3.DataError) as err:
-        raise PrerequisiteError(f"{directory / DATABASE}: cannot be read ({str(err).splitlines()[0]}).") from None
+        full = getattr(err, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+        said = f"cannot be {'written' if full else 'read'} ({str(err).splitlines()[0]})"
+        raise PrerequisiteError(f"{directory / DATABASE}: {said}{'; free disk space, then try again' if full else ''}.") from None
     except sqlite3.DatabaseError as err:
         if isinstance(err, sqlite3.ProgrammingError | sqlite3.IntegrityError | sqlite3.InternalError | sqlite3.NotSupportedError):
             raise  # a bug

@@ -94,6 +94,7 @@ def acquire(conn: sqlite3.Connection, run_id: str, within: Callable[[], None] = 
         within()
         conn.execute("COMMIT")
     except BaseException:
-        conn.execute("ROLLBACK")
+        if conn.in_transaction:  # SQLite itself has rolled back where the disk is full
+            conn.execute("ROLLBACK")
         raise
     return lease

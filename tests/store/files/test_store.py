@@ -12,6 +12,7 @@ from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.batch import run_batch
 from talm_sim.store.files.database import connect_reader
+from talm_sim.store.files.lease import acquire
 from talm_sim.store.files.manifest import describe_run
 from talm_sim.store.files.sealing import is_sealed
 from talm_sim.store.files.store import RunStore, create_run
@@ -89,3 +90,15 @@ def test_so_have_those_that_are_begun_at_once(tmp_path: Path, monkeypatch: pytes
     assert sorted(run.name for run in runs) == ["20260102-030405-my.module-make-perfect" + tail for tail in ("", "-2", "-3", "-4")]
     assert [load_run(run).total for run in runs] == [1, 1, 1, 1]
     assert sorted(tmp_path.iterdir()) == sorted(runs)
+
+
+async def test_a_run_on_a_full_disk_is_not_taken_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = new_run(tmp_path)
+
+    def on_a_full_disk(conn: sqlite3.Connection, run_id: str, within: object) -> None:
+        conn.execute(f"PRAGMA max_page_count = {conn.execute('PRAGMA page_count').fetchone()[0]}")
+        acquire(conn, run_id, lambda: conn.execute("CREATE TABLE more AS SELECT zeroblob(1000000)").close())
+
+    monkeypatch.setattr("talm_sim.store.files.store.acquire", on_a_full_disk)
+    with pytest.raises(PrerequisiteError, match=r"cannot be written \(database or disk is full\); free disk space, then try again\.$"):
+        RunStore.open(run)
