@@ -97,7 +97,14 @@ async def test_a_run_on_a_full_disk_is_not_taken_and_says_so(tmp_path: Path, mon
 
     def on_a_full_disk(conn: sqlite3.Connection, run_id: str, within: object) -> None:
         conn.execute(f"PRAGMA max_page_count = {conn.execute('PRAGMA page_count').fetchone()[0]}")
-        acquire(conn, run_id, lambda: conn.execute("CREATE TABLE more AS SELECT zeroblob(1000000)").close())
+
+        def fill() -> None:
+            try:
+                conn.execute("CREATE TABLE more AS SELECT zeroblob(1000000)")
+            finally:
+                conn.execute("ROLLBACK")  # as SQLite does where the file system is full
+
+        acquire(conn, run_id, fill)
 
     monkeypatch.setattr("talm_sim.store.files.store.acquire", on_a_full_disk)
     with pytest.raises(PrerequisiteError, match=r"cannot be written \(database or disk is full\); free disk space, then try again\.$"):
