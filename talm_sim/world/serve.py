@@ -24,11 +24,23 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self._on_ready = on_ready
         self._base_url = base_url
+        self._full = False
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        asyncio.get_running_loop().set_exception_handler(self._explain)
         await super().startup(sockets)
         if self.started:
             self._on_ready(self._base_url)
+
+    def _explain(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Say once, in one line, that no more connections can be taken: asyncio tries again every second, and prints a stack each time."""
+        if self._full and self.should_exit:  # it tries once more when the listener is closed
+            return
+        if getattr(context.get("exception"), "errno", None) not in (errno.EMFILE, errno.ENFILE):
+            loop.default_exception_handler(context)
+        elif not self._full:
+            self._full = True
+            print("too many open connections: further ones wait until others are closed", file=sys.stderr, flush=True)
 
 
 def serve(port: int, *, on_ready: Callable[[str], None], until_stdin_closes: bool = False) -> None:

@@ -122,3 +122,19 @@ def test_alone_it_serves_until_interrupted_and_prints_its_address() -> None:
         alone.send_signal(signal.SIGINT)
         assert alone.wait(PATIENCE_S) == 130
         assert alone.stderr.read() == ""
+
+
+def test_more_connections_than_it_can_hold_are_one_line_and_it_answers_afterwards() -> None:
+    few = "import resource, sys, runpy; resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40)); sys.argv[1:] = ['--port', '0']"
+    command = [warm_python(), "-c", f"{few}; runpy.run_module('talm_sim.world', run_name='__main__')"]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as full:
+        assert full.stdout is not None and full.stderr is not None
+        base_url = full.stdout.readline().strip()
+        host, _, port = base_url.removeprefix("http://").partition(":")
+        opened = [socket.create_connection((host, int(port)), timeout=PATIENCE_S) for _ in range(60)]
+        assert full.stderr.readline() == "too many open connections: further ones wait until others are closed\n"
+        for one in opened:
+            one.close()
+        assert _answers(base_url)
+        full.send_signal(signal.SIGINT)
+        assert full.stderr.read() == ""
