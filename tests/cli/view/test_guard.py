@@ -15,6 +15,7 @@ from talm_sim.cli.view.app import Guard, make_app
 from talm_sim.cli.view.watched import WatchedRuns
 from talm_sim.store.stored_run import load_run
 from tests.cli.view.served import Viewer, viewing
+from tests.cli.wrong import Talm
 from tests.runs.scripted import finished, scenarios
 from tests.runs.stored import store
 
@@ -147,9 +148,10 @@ def test_only_loopback_listens(viewer: Viewer) -> None:
         pass
 
 
-def test_a_port_that_is_taken_is_one_line(viewer: Viewer, tmp_path: Path) -> None:
+def test_a_port_that_is_taken_is_one_line(viewer: Viewer, talm: Talm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     made = scenarios(1)
     store(tmp_path / "runs", "a-run", made, [finished(one) for one in made], model="sim/oracle", split="perfect")
     port = viewer.host.partition(":")[2]
-    with pytest.raises(AssertionError, match=f"talm-sim: error: port {port} is busy"), viewing("a-run", "--port", port, cwd=tmp_path):
-        pass
+    code, out, err = talm("view", "--no-browser", "a-run", "--port", port)
+    assert (code, out) == (2, "") and err.startswith(f"talm-sim: error: port {port} is busy")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, strategies as st
 
 from talm_sim.tasks.awareness.decision import read_decision
@@ -54,9 +53,8 @@ def test_no_text_breaks_it(raw: str) -> None:
     assert read_decision(raw).said in {"yes", "no", "unparsed"}
 
 
-@pytest.mark.parametrize("piece", ["Answer: yes or no "])
-def test_it_is_read_in_step_with_the_length(piece: str) -> None:
-    check_growth(read_decision, lambda size: piece * (size // len(piece)), 2**16)
+def test_it_is_read_in_step_with_the_length() -> None:
+    check_growth(read_decision, lambda size: "Answer: yes or no " * (size // 18), 2**16)
 
 
 def test_a_label_far_behind_its_mark_is_none_and_an_explanation_is_kept_whole() -> None:
@@ -82,6 +80,5 @@ def test_a_call_in_the_providers_form_is_one_also_where_it_cannot_be_read() -> N
     assert makes_call(turn("", calls=True)) and makes_call(ModelTurn(unparsable_calls=(broken,)))
 
 
-@pytest.mark.parametrize("piece", ["[f("])
-def test_it_grows_with_the_text_alone(piece: str) -> None:
-    check_growth(lambda text: makes_call(ModelTurn(text=text)), lambda size: piece * size, 2000)
+def test_it_grows_with_the_text_alone() -> None:
+    check_growth(lambda text: makes_call(ModelTurn(text=text)), lambda size: "[f(" * size, 2000)

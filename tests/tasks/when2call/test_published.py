@@ -221,14 +221,6 @@ def test_rows_in_the_other_task_are_explained(tmp_path: Path) -> None:
         find_task("talm").read(["perfect"], _file(tmp_path, row()))
 
 
-def test_two_rows_of_one_uuid_are_refused_with_both_lines(tmp_path: Path) -> None:
-    file = _file(tmp_path, row("a"), row("b"), row("a", question="Else?"))
-    with pytest.raises(PrerequisiteError, match=r":3: uuid 'a' is also used on line 1"):
-        load(ALL, file)
-    with pytest.raises(PrerequisiteError, match=r":3: uuid: 'a' is also used in .*:1; ids must be unique"):
-        read_rows(file)
-
-
 def test_only_one_question_with_all_four_options_becomes_a_row() -> None:
     own = scenario()
     assert isinstance(own.target, Choice)
