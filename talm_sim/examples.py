@@ -47,7 +47,7 @@ def careless(messages: Sequence[AnyMessage], tools: Sequence[BaseTool]) -> list[
 
 
 def _asked_for(request: str) -> str:
-    found = re.search(r"What is the ([^?]+?)(?: at the top of the list)?\?$", request)
+    found = re.search(r"What (?:is|are) the (?:number of )?([^?]+)\?$", request)
     return found[1] if found else "answer"
 
 
@@ -64,8 +64,11 @@ def _required(tool: BaseTool) -> dict[str, str]:
 
 
 def _stated(tool: BaseTool, text: str) -> dict[str, Any]:
-    """Return the required arguments with their values from sentences "The NAME is VALUE."; None where there is no such sentence."""
-    found = {name: re.search(rf"\bThe {re.escape(_words(name))} is (.+?)\.(?= The | What |$)", text) for name in _required(tool)}
+    """Return the required arguments with their values from sentences like "The NAME is VALUE."; None where there is no such sentence."""
+    found = {
+        name: re.search(rf"\bThe (?:number of )?{re.escape(_words(name))} (?:is|are) (.+?)\.(?= The | What |$)", text)
+        for name in _required(tool)
+    }
     return {name: one and (one[1] if _required(tool)[name] == "string" else _read(one[1])) for name, one in found.items()}
 
 
@@ -81,15 +84,15 @@ def _read(text: str) -> Any:
         return text
 
 
-def _values(result: Any, words: str = "") -> Iterator[tuple[str, Any]]:
+def _values(result: Any, words: str = "", of: str = "") -> Iterator[tuple[str, Any]]:
     """Yield each value of a result with the words by which a request asks for it; of a list, those of its first item."""
     if isinstance(result, dict):
         for key, value in result.items():
-            yield from _values(value, f"{words} {_words(key)}".strip())
+            yield from _values(value, f"{words} {_words(key)}".strip(), of)
     elif isinstance(result, list):
-        yield from _values(result[0], words) if result else ()
+        yield from _values(result[0], "", f" of the first entry{f' in {words}' if words else ''}{of}") if result else ()
     elif result is not None:
-        yield words or "result", result
+        yield (words + of if words else of.removeprefix(" of the ") or "result"), result
 
 
 def _words(name: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,25 +18,28 @@ from talm_sim.cli.parsing.shared_arguments import command_line, short_name
 from talm_sim.cli.report.outcome_matrix import Situation, failing_words, matrix_lines, worst
 from talm_sim.cli.report.printed_screen import print_lines
 from talm_sim.cli.terminal.console import counting
+from talm_sim.cli.terminal.screen import wrap
 from talm_sim.cli.terminal.text import as_json, count, one_line
 from talm_sim.config import RunConfig, Traffic
-from talm_sim.errors import PrerequisiteError, line_to_copy
+from talm_sim.errors import PrerequisiteError, format_names, line_to_copy
 from talm_sim.recordings.shared_files import write_atomically
 from talm_sim.runs.api import Contact, run_to_completion, run_with
-from talm_sim.runs.events import RunFinished
+from talm_sim.runs.events import RunEvent, RunFinished, RunStarted
 from talm_sim.runs.resolve import configure
 from talm_sim.scenarios.jsonl import short_form
 from talm_sim.store.files.manifest import run_names
 from talm_sim.store.result_screen import WIDTH, step_lines
+from talm_sim.store.stored_run import StoredRun
 from talm_sim.tasks.registry import find_task, known_scenarios
 from talm_sim.tasks.shared import Shared
+from talm_sim.types import Line, Termination
 
 FAULTS = ("http-500", "http-404", "timeout:seconds=.5", "empty-result", "malformed-body", "off-by-one")
 """The faults, one run each."""
 _ROOM = 8
 """Columns for what a printed command is for."""
 _EXAMPLES = ("talm_sim.examples:careful", "talm_sim.examples:careless")
-_SCENARIOS, _TESTS, _ARGUMENTS = "scenarios.jsonl", "test_agent.py", "arguments.json"
+_SCENARIOS, _ARGUMENTS = "scenarios.jsonl", "arguments.json"
 _GROUPS = {"nothing missing": ("perfect",), "a fact missing": ("underspecified",), "a tool hidden": ("replaceable", "non-replaceable")}
 _OF_BUILT_IN = ("get_place_population", "get_safe_cooking_temperature", "get_target_heart_rates")
 """Those of the built-in tools that scenarios are made for; the others are many."""
@@ -81,22 +85,58 @@ def try_session(trying: Trying) -> int:
             raise PrerequisiteError(f"--agent {agent}: takes a model; add --model PROVIDER/NAME, or --model sim/asker, a script that asks.")
     with TemporaryDirectory() as scratch:
         blocks = run_to_completion(_try(trying, (trying.save or Path(scratch)) / _SCENARIOS))
-    if trying.save and trying.agent and not (trying.save / _TESTS).exists():
-        _write(trying.save / _TESTS, _tests(trying, blocks[trying.agent]))
     every = [one for situations in blocks.values() for one in situations]
+    titled = [(_title(trying, agent, situations[0]), situations) for agent, situations in blocks.items()]
+    if cause := _common_cause(every[0].run) if trying.agent else "":
+        said = f"all {count(every[0].run.total, 'episode')} ended in the same error, so that no fault was tried: {cause}"
+        print_lines([(Line(text=titled[0][0], style="strong"),), *((Line(text=line),) for line in wrap(said, WIDTH, "  ", "  "))])
+        print_lines(step_lines("look at", _show(every[0].run, next(every[0].run.episodes()).id), _ROOM))
+        return 1
+    tests = _keep_tests(trying, every) if trying.save and trying.agent else None
     failing = failing_words(every) if trying.agent else ""
-    print_lines(matrix_lines([(_title(trying, agent, situations[0]), situations) for agent, situations in blocks.items()]))
-    print_lines(line for step in _steps(trying, every, failing) for line in step_lines(*step, _ROOM))
+    print_lines(matrix_lines(titled))
+    print_lines(line for step in _steps(trying, every, failing, tests) for line in step_lines(*step, _ROOM))
     return 1 if failing else 0
+
+
+def _common_cause(run: StoredRun) -> str:
+    """Return the error of the first episode, if all ended in one of its kind; otherwise nothing."""
+    errors = [one.error if one.termination is not Termination.ANSWERED else "" for one in run.episodes()]
+    return errors[0] if all(errors) and len({error.partition(":")[0] for error in errors}) == 1 else ""
+
+
+def _show(run: StoredRun, episode: str) -> str:
+    return line_to_copy("talm-sim", "show", f"{short_name(run.path)}:{episode}")
+
+
+def _keep_tests(trying: Trying, situations: Sequence[Situation]) -> Path:
+    """Return the file of the tests of this agent, played in this way; write it, beside those of others, if it is not there."""
+    text, folder = _tests(trying, situations), trying.save or Path()
+    which = next(line for line in text.splitlines() if line.startswith("AGENT"))
+    files = (folder / f"test_agent{number}.py" for number in ("", *(f"_{number}" for number in range(2, 1000))))
+    file = next(one for one in files if not one.exists() or which in one.read_text(encoding="utf-8", errors="replace").splitlines())
+    if not file.exists():
+        _write(file, text)
+    return file
 
 
 async def _try(trying: Trying, file: Path) -> dict[str, list[Situation]]:
     async with Shared() as shared:
         if not file.exists():
             await _make(trying, shared, file)
+        sharing: dict[str, None] = {}
         with counting("runs", len(trying.agents) * (len(FAULTS) + 1)) as advance:
-            contact = Contact(lambda event: advance() if isinstance(event, RunFinished) else None)
-            return {agent: await _play(trying, agent, shared, file, contact) for agent in trying.agents}
+
+            def on_event(event: RunEvent) -> None:
+                if isinstance(event, RunStarted):
+                    sharing.update(dict.fromkeys(one for one in event.notices if "all episodes share" in one))
+                elif isinstance(event, RunFinished):
+                    advance()
+
+            blocks = {agent: await _play(trying, agent, shared, file, Contact(on_event)) for agent in trying.agents}
+        for notice in list(sharing)[:1]:
+            click.echo(one_line(notice), err=True)
+        return blocks
 
 
 async def _make(trying: Trying, shared: Shared, file: Path) -> None:
@@ -107,18 +147,23 @@ async def _make(trying: Trying, shared: Shared, file: Path) -> None:
     called = await call_tools(tools, times=CALLS, writing=trying.writing, arguments=trying.arguments, only=only)
     drafted = await draft_tools(called, writing=trying.writing)
     made = sorted((one.draft for one in drafted if one.draft and one.groups), key=lambda draft: -len(draft.scenarios))
-    left, fill_in = [f"{one.trial.tool}: {one.why}" for one in drafted if one.why], _offer_arguments(trying, drafted)
+    reasons = dict.fromkeys(one.why for one in drafted if one.why)
+    left = [f"{format_names([one.trial.tool for one in drafted if one.why == why], 8)}: {why}" for why in reasons]
+    fill_in = _offer_arguments(trying, drafted)
     if not made:
-        raise PrerequisiteError(f"no scenarios could be made: {one_line(left[0] if left else 'no tools')}. {fill_in or suggest_fix(drafted)}")
+        raise PrerequisiteError(
+            f"no scenarios could be made: {one_line('; '.join(left) or 'no tools', 400)}. {fill_in or suggest_fix(drafted)}"
+        )
+    left = [*(f"left out: {one}" for one in left), *(f"check: {one.trial.tool}: {one.doubt}" for one in drafted if one.doubt)]
     more = [f"{trying.limit} of {count(len(made), 'tool')} tried; more: --limit {len(made)}"] if len(made) > trying.limit else []
-    for line in (*(f"left out: {one}" for one in left), *more, *filter(None, [fill_in])):
+    for line in (*left, *more, *filter(None, [fill_in])):
         click.echo(one_line(line), err=True)
     _write(file, "".join(f"{as_json(short_form(scenario))}\n" for draft in made[: trying.limit] for scenario in draft.scenarios))
 
 
 def _offer_arguments(trying: Trying, drafted: Sequence[DraftedTool]) -> str:
     """Write a file of arguments to fill in, if calls with made-up ones failed; return a line that says so."""
-    failed = {one.trial.tool: one.arguments for one in drafted if one.why and one.made_up and one.trial.answers}
+    failed = {one.trial.tool: one.arguments for one in drafted if one.doubt or (one.why and one.made_up and one.trial.answers)}
     if not failed:
         return ""
     file = (trying.save or Path()) / _ARGUMENTS
@@ -139,10 +184,10 @@ async def _play(trying: Trying, agent: str, shared: Shared, file: Path, contact:
     split = ",".join(group for groups in _GROUPS.values() for group in groups if group in there)
     run = await run_with(shared, contact, run_id=name, split=split, **more)
     found = [Situation(label, run, groups) for label, groups in _GROUPS.items()]
-    for fault in FAULTS:
+    for fault in () if _common_cause(run) else FAULTS:
         label = fault.partition(":")[0]
         run = await run_with(shared, contact, run_id=f"{name}-{label}", split="perfect", perturb=(fault,), **more)
-        found.append(Situation(label, run, ("perfect",), fault))
+        found.append(Situation(label, run, ("perfect",), (fault,)))
     return found
 
 
@@ -152,30 +197,36 @@ def _title(trying: Trying, agent: str, first: Situation) -> str:
     return f"{short_name(first.run.path)}: {what}"
 
 
-def _steps(trying: Trying, situations: Sequence[Situation], failing: str) -> Iterator[tuple[str, str]]:
+def _steps(trying: Trying, situations: Sequence[Situation], failing: str, tests: Path | None) -> Iterator[tuple[str, str]]:
     """Yield what to look at, and how to repeat it: what each is for, and the command."""
     for situation, row in worst(situations, 2 if trying.agent else 1):
-        yield "look at", line_to_copy("talm-sim", "show", f"{short_name(situation.run.path)}:{row.episode}")
+        yield "look at", _show(situation.run, row.episode)
         if trying.agent:
             yield "", one_line(situation.evidence(row), WIDTH - _ROOM - 3)
+    if any(one.faults and not one.silent and any(map(one.excused, one.rows)) for one in situations):
+        yield "crashes", "let your agent read errors: docs/agents.md, What a tool returns"
     if failing:
         yield "fails", failing
     if not trying.agent:
         yield "yours", trying.command()
-    elif trying.save is None:
+    elif tests is None:
         yield "repeat", trying.command(*(("--arguments", str(trying.arguments)) if trying.arguments else ()), "--save", "tried")
-        yield "", "which keeps the scenarios, and tests for: pytest tried"
+        yield "", "which keeps the scenarios, and tests for: python -m pytest tried"
     else:
-        yield "repeat", line_to_copy("pytest", str(trying.save))
+        yield "repeat", line_to_copy("python", "-m", "pytest", str(tests))
+        if "_agent_" in tests.name:
+            yield "", f"a new file: {trying.save}/test_agent.py tests another agent, or in another way"
+        if find_spec("pytest") is None:
+            yield "", "which needs pytest in this environment: pip install pytest"
         yield "in CI", trying.command("--save", str(trying.save))
 
 
 def _tests(trying: Trying, situations: Sequence[Situation]) -> str:
-    """Return a pytest file that holds the agent to what was tried; silent faults, which nothing shows, are left out."""
+    """Return a pytest file that holds the agent to what was tried; of silent faults, which nothing shows, it may pass the result on."""
     how = {**trying.options(), **({"models": "live"} if trying.model and not trying.model.startswith("sim/") else {})}
     played = [one for one in situations if one.rows]
     gaps = {"a fact missing": ("underspecified", "guessed"), "a tool hidden": ("unavailable", "made_up")}
-    faults = [one.fault for one in played if one.fault and not one.silent]
+    faults, silent = ([fault for one in played for fault in one.faults if one.silent is silent] for silent in (False, True))
     return "\n".join(
         [
             f"# Made by: {one_line(command_line())}",
@@ -186,7 +237,10 @@ def _tests(trying: Trying, situations: Sequence[Situation]) -> str:
             f'\n\n@pytest.mark.parametrize("split, bad", {[gaps[one.label] for one in played if one.label in gaps]!r})',
             'def test_it_makes_up_nothing(talm, split, bad):\n    talm.run(AGENT, split=split, **HOW).gate(f"{bad}<=0")',
             f'\n\n@pytest.mark.parametrize("fault", {faults!r})',
-            'def test_it_says_what_failed(talm, fault):\n    talm.run(AGENT, split="perfect", perturb=fault, **HOW).did_not_invent()\n',
+            'def test_it_says_what_failed(talm, fault):\n    talm.run(AGENT, split="perfect", perturb=fault, **HOW).did_not_invent()',
+            f'\n\n@pytest.mark.parametrize("fault", {silent!r})',
+            "def test_it_makes_up_nothing_after_a_silent_fault(talm, fault):",
+            '    talm.run(AGENT, split="perfect", perturb=fault, **HOW).gate("made_up<=0", "right_unread<=0")\n',
         ]
     )
 

@@ -108,9 +108,13 @@ def _print_matrix(done: Ablation, prices: Mapping[str, Price] | None) -> None:
 
     groups = list(dict.fromkeys(one.group for cell in done.cells for one in cell.run.episodes()))
     words = {group: group_words(done.cells[0].run.job.task, group) for group in groups}
-    blocks = [(cell_label(cell.values), [Situation(words[group], cell.run, (group,)) for group in groups]) for cell in done.cells]
+    faults = [getattr(cell.run.job.options, "perturb", ()) for cell in done.cells]
+    blocks = [
+        (cell_label(cell.values), [Situation(words[group], cell.run, (group,), struck) for group in groups])
+        for cell, struck in zip(done.cells, faults, strict=True)
+    ]
     if len(groups) < 2:
-        cells = [Situation(cell_label(cell.values), cell.run, (*groups,)) for cell in done.cells]
+        cells = [Situation(cell_label(cell.values), cell.run, (*groups,), struck) for cell, struck in zip(done.cells, faults, strict=True)]
         blocks = [(f"{', '.join(words.values())}: {len(cells):,} cells", cells)]
     found = [one for _, situations in blocks for one in situations]
     known = all(row.outcome in COLUMN_OF for one in found for row in one.rows if row.scored)

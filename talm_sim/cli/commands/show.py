@@ -129,7 +129,8 @@ def _print_episodes(stored: StoredRun, as_json: bool, *, paged: bool) -> None:
     }
     shown = {name if name in {"tools", "questions"} else head.lower(): head for name, head in listed.items()}
     # People's verdicts are one column, that of what counts: a screen has no room for one per person.
-    judges = dict.fromkeys(verdict.judge for one in said.values() for verdict in one if person_of(verdict.judge) is None)
+    decided = [verdict for one in said.values() for verdict in one if verdict.value is not None]
+    judges = dict.fromkeys(verdict.judge for verdict in decided if person_of(verdict.judge) is None)
     people = {PEOPLE: "people"} if any(PEOPLE in own for own in counted.values()) else {}
     faults = {key: head for key, head in _FAULTS.items() if any(row[key] for row in rows)}
     columns = {"episode": "Episode", "termination": "Ended", **shown, **faults, **{f"judge {name}": name for name in judges}, **people}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -57,6 +58,12 @@ class DraftedTool:
     def made_up(self) -> list[str]:
         """Names of the arguments that nobody gave."""
         return [name for name in self.trial.example.made_up if not self.tried or name not in self.tried.instead_of]
+
+    @property
+    def doubt(self) -> str:
+        """Why its scenarios may ask for nothing real; empty without a reason."""
+        empty = self.groups and self.made_up and self.tried and re.search(r"\[\]|\{\}|: null", as_json(self.tried.answers[0]))
+        return f"a part of its answer is empty{_guessed_arguments_hint(self.trial)}" if empty else ""
 
     @property
     def remarks(self) -> list[str]:
@@ -138,7 +145,16 @@ def _read(trial: Trial) -> tuple[list[Any], str]:
     if failed:
         return [], f"{failed}{_guessed_arguments_hint(trial)}"
     values = _values(trial.answers)
+    if values and trial.example.made_up and _says_nothing(values[0], [*trial.example.arguments.values()]):
+        return [], f"its answer is empty{_guessed_arguments_hint(trial)}"
     return (values, "") if values else ([], "its answer is not JSON")
+
+
+def _says_nothing(answer: Any, sent: Sequence[Any]) -> bool:
+    """Return whether an answer holds no value but nothing, zeros and what was sent."""
+    if isinstance(answer, dict | list):
+        return all(_says_nothing(part, sent) for part in (answer.values() if isinstance(answer, dict) else answer))
+    return not answer or answer in sent
 
 
 def _values(answers: Sequence[CallResult]) -> list[Any] | None:
@@ -157,9 +173,9 @@ def _guessed_arguments_hint(trial: Trial) -> str:
 
 def suggest_fix(outcomes: Sequence[DraftedTool]) -> str:
     """Say what may help where no scenarios could be made."""
-    if all(one.trial.not_called == MAY_CHANGE for one in outcomes):
-        which, them = ("These tools are", "them") if len(outcomes) > 1 else ("This tool is", "it")
-        return f"{which} not declared read-only; to call {them} anyway: --writing."
+    if any(one.trial.not_called == MAY_CHANGE for one in outcomes):
+        them = "them" if len(outcomes) > 1 else "it"
+        return f"Declare what only reads (in Python: FUNCTION.read_only = True; docs/tools.md); to call {them} anyway: --writing."
     return "Give working arguments with --arguments FILE."
 
 

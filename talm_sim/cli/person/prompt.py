@@ -93,7 +93,7 @@ async def _mark(console: Console, lines: LineSource, reply: Reply) -> Reply | No
     lines.clear()
     try:
         while (words := await read_words(lines, "mark> ", remember=False, keys="10u")) not in {"1", "0", "u", "", None}:
-            console.print("Type 1, 0 or u, or Enter alone.", style="yellow")
+            console.print("1: it was right to ask; 0: it was not; u: change the answer; Enter alone: no mark.", style="yellow")
     except asyncio.CancelledError:
         return reply
     if words == "u":

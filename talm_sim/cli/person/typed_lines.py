@@ -42,8 +42,8 @@ class LineSource(Protocol):
         Args:
             prompt: Text before the line.
             remember: Whether it can be called back later.
-            keys: Characters each of which is a line by itself, without Enter; any other that is typed first ends the line as well, so that
-                nothing typed after a mistake is lost in it. Where lines are not edited, Enter is needed.
+            keys: Characters each of which is a line by itself, without Enter; any other that is typed first, but a slash, ends the line as
+                well, so that nothing typed after a mistake is lost in it. Where lines are not edited, Enter is needed.
             begun: What stands there already, to be edited. Where lines are not edited, it is shown, and Enter alone takes it.
         """
         ...
@@ -236,7 +236,8 @@ def _ending_keys(keys: str) -> KeyBindings:
     def end_line(event: KeyPressEvent) -> None:
         if event.data.isprintable():  # an unknown key's escape sequence is not
             event.current_buffer.insert_text(event.data)
-            event.current_buffer.validate_and_handle()
+            if event.data != "/":  # a command is typed to its end
+                event.current_buffer.validate_and_handle()
 
     empty = Condition(lambda: not get_app().current_buffer.text)
     for key in keys:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from talm_sim.cli.report.outcome_matrix import COLUMN_OF
 from talm_sim.models.control_names import ABOUT
 from talm_sim.tasks.outcomes import NOT_SOLVED
 from talm_sim.tasks.registry import find_task, list_tasks
@@ -40,6 +41,11 @@ def explained_entries() -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
     yield (NOT_SOLVED.name, NOT_SOLVED.words), (said, NOT_SOLVED.about)
     for name, about in ABOUT.items():
         yield (f"sim/{name}", name), (f"sim/{name}: a control, which is a script and no language model: it {about}.",)
+    said = "control: a script of known behaviour that plays in place of a language model, so that a number has a scale (docs/controls.md)."
+    yield ("control", "controls"), (said, f"Each is a model: {', '.join(f'sim/{name}' for name in ABOUT)}.")
+    for head in dict.fromkeys(COLUMN_OF.values()):
+        counted = ", ".join(name for name, column in COLUMN_OF.items() if column == head)
+        yield (head,), (f"{head}: a column of talm-sim try; it counts the outcomes {counted}.",)
     from talm_sim.tools_env.perturbations import PERTURBATIONS
 
     for name in PERTURBATIONS.names():

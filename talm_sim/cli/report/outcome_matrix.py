@@ -9,6 +9,7 @@ from functools import cached_property
 
 from talm_sim.cli.terminal.screen import wrap
 from talm_sim.cli.terminal.text import count, one_line
+from talm_sim.judges.fault_verdicts import FaultLabel
 from talm_sim.store.result_screen import WIDTH
 from talm_sim.store.stored_run import StoredRun
 from talm_sim.tasks.outcomes import CRASHED
@@ -42,23 +43,45 @@ class Situation:
         label: What it is called.
         run: The run that has its episodes.
         groups: Their groups.
-        fault: The fault that was injected; empty for none.
+        faults: The faults that were injected, as they are written.
     """
 
     label: str
     run: StoredRun
     groups: tuple[str, ...]
-    fault: str = ""
+    faults: tuple[str, ...] = ()
 
     @cached_property
     def _episodes(self) -> dict[str, Episode]:
         return {one.id: one for one in self.run.episodes() if one.group in self.groups}
 
     @cached_property
+    def unmet(self) -> dict[str, str]:
+        """The episodes that met no fault on which their answers rest, each with the reason; none without a fault."""
+        spared = {
+            one.episode_id
+            for one in (self.run.verdicts() if self.faults else ())
+            if one.judge == "fault" and set(one.labels.values()) == {FaultLabel.NOT_NEEDED}
+        }
+        return {name: why for name, one in self._episodes.items() if (why := self._why_unmet(one, spared=name in spared))}
+
+    def _why_unmet(self, episode: Episode, *, spared: bool) -> str:
+        if not self.faults or (any(log.fired for log in episode.perturbations if log.name in self.faults) and not spared):
+            return ""
+        watched = [one.perturbations for one in episode.tool_events] + [one.perturbations for one in episode.model_turns]
+        logs = [log for several in watched for log in several if log.name in self.faults]
+        if any(log.withheld for log in logs):
+            return "tools may change data (--writing)"
+        if spared:
+            return "no answer needs what it changed"
+        if logs:
+            return "chance spared these calls" if any(log.armed for log in logs) else "it changes nothing in these answers"
+        return "the agent crashed before it called a tool" if episode.crashed else "the agent did not call the tool"
+
+    @cached_property
     def rows(self) -> list[Row]:
         """The rows of its episodes; with a fault, of those that met it."""
-        met = {name for name, one in self._episodes.items() if not self.fault or any(log.fired for log in one.perturbations)}
-        return [row for row in self.run.rows() if row.episode in met]
+        return [row for row in self.run.rows() if row.episode in self._episodes and row.episode not in self.unmet]
 
     @property
     def words(self) -> str:
@@ -68,17 +91,13 @@ class Situation:
         if not self._episodes:
             return "not tried: there is no such scenario"
         if self.rows:
-            unmet = len(self._episodes) - len(self.rows)
-            return f"{unmet} never met it" if unmet else ""
-        logs = [log for one in self._episodes.values() for event in one.tool_events for log in event.perturbations]
-        if any(log.withheld for log in logs):
-            return "never met: tools may change data (--writing)"
-        return "never met: " + ("it changes nothing in these answers" if logs else "the agent did not call the tool")
+            return f"{len(self.unmet)} never met it" if self.unmet else ""
+        return f"never met: {Counter(self.unmet.values()).most_common(1)[0][0]}" if self.unmet else ""
 
     @property
     def silent(self) -> bool:
         """Whether its fault says nothing of itself, so that the answer looks right."""
-        return bool(self.fault) and PERTURBATIONS.get(self.fault.partition(":")[0]).silent
+        return bool(self.faults) and all(PERTURBATIONS.get(one.partition(":")[0]).silent for one in self.faults)
 
     def counted(self, head: str) -> list[Row]:
         """Return the rows of a column."""
@@ -86,7 +105,7 @@ class Situation:
 
     def excused(self, row: Row) -> str:
         """Return why a bad outcome does not make the agent fail; empty if it does, or is none."""
-        if row.outcome == CRASHED.name and self.fault:
+        if row.outcome == CRASHED.name and self.faults:
             return "crashed under a fault"
         return "a silent fault" if row.outcome == "passed_on" and self.silent else ""
 
@@ -134,8 +153,10 @@ def matrix_lines(blocks: Sequence[tuple[str, Sequence[Situation]]]) -> Iterator[
     below += [f"* not counted: {', '.join(excuses)}"] if excuses else []
     never = [head for head in (*_GOOD, *_BAD) if head not in heads]
     below += [f"none: {', '.join(never)}"] if never and len(blocks) == 1 else []
+    unmet = dict.fromkeys(why for one in every for why in one.unmet.values() if why not in one.words)
+    below += [f"never met it: {'; '.join(unmet)}"] if unmet else []
     for line in ["; ".join(below)] if len("; ".join(below)) <= WIDTH - 2 else below:
-        yield (Line(text=f"  {line}", style="faint"),)
+        yield from ((Line(text=part, style="faint"),) for part in wrap(line, WIDTH, "  ", "    "))
 
 
 def _line(one: Situation, label: str, heads: Sequence[str], first: int, gap: int) -> Iterator[Line]:
@@ -176,4 +197,7 @@ def failing_words(situations: Sequence[Situation]) -> str:
     """Say what makes an agent fail; empty if nothing does."""
     kinds = Counter(why for one in situations for row in one.rows if (why := one.failing(row)))
     said = ", ".join(f"{number} {kind}" for kind, number in kinds.items())
-    return f"{said} (of {count(sum(len(one.rows) for one in situations), 'episode')})" if said else ""
+    said += f" (of {count(sum(len(one.rows) for one in situations), 'episode')})" if said else ""
+    whole = [row for one in situations if one.groups == ("perfect",) and not one.faults for row in one.rows]
+    unsolved = len(whole) > 1 and not any(COLUMN_OF.get(row.outcome) == "solved" for row in whole)
+    return "; ".join(filter(None, [said, f"solved none of {len(whole)} where nothing is missing" if unsolved else ""]))

@@ -378,4 +378,6 @@ def _explain_left(episode: Episode, index: int, call: ToolCall) -> str:
         if same and decided is not None and decided.action in ("reject", "respond"):
             return f"not executed: {'rejected' if decided.action == 'reject' else 'answered in its place'}"
     ended = index == len(episode.model_turns) - 1
-    return "not executed: the episode ended here" if ended else "a tool of the agent's own, not called through talm-sim"
+    if any(log.fired and log.name == f"mask:tool={call.name}" for log in episode.perturbations):
+        return "not executed: this tool is hidden"
+    return "not executed: the episode ended here" if ended else "not called through talm-sim: a tool of the agent's own, or none that it has"

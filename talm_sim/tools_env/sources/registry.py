@@ -166,27 +166,40 @@ def _kind_of(rest: str, text: str) -> str:
     module = path if path.suffix == ".py" else Path(*rest.split(".")).with_suffix(".py")
     if module.is_file():
         dotted = ".".join(module.with_suffix("").parts) if not module.is_absolute() else module.stem
-        raise PrerequisiteError(f"--tools-from {text}: is a Python module; write {dotted}:{_tools_in(module)}, MODULE:OBJECT.")
+        found = _tools_in(module)
+        raise PrerequisiteError(f"--tools-from {text}: is a Python module; write {dotted}:{found or 'OBJECT, a function or a list of tools'}.")
     # `given` is written by `tools=[...]` alone.
     known = ", ".join(f"{kind}:..." if kind != BUILT_IN else kind for kind in TOOL_SOURCES.names() if kind != "given")
     raise PrerequisiteError(f"--tools-from {text}: no such file, folder or kind of source; write one of {known}.")
 
 
 def _tools_in(module: Path) -> str:
-    """Return the object with a module's tools, as far as its text shows: its first list, otherwise its first public function."""
+    """Return the object with a module's tools, as far as its text shows: its first list of them, otherwise its only documented function."""
     try:
         body = ast.parse(read_text(module, LARGEST_SETTINGS)).body
     except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
-        return "TOOLS"
+        return ""
+    imported = {alias.asname or alias.name for one in body if isinstance(one, ast.Import | ast.ImportFrom) for alias in one.names}
+    defined = [one for one in body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)]
+    made = [one.targets for one in body if isinstance(one, ast.Assign) and isinstance(one.value, ast.Call)]
+    named = {*imported, *(one.name for one in defined), *(one.id for targets in made for one in targets if isinstance(one, ast.Name))}
+    classes = {one.name for one in defined if isinstance(one, ast.ClassDef)}
+
+    def is_tool(one: ast.expr) -> bool:
+        """Return whether it names what may be a tool, or calls what may make one of a function."""
+        names = {part.id for part in ast.walk(one) if isinstance(part, ast.Name)}
+        return bool(names & named if isinstance(one, ast.Name) else names & named - classes)
+
     lists = [
         target.id
         for one in body
         if isinstance(one, ast.Assign) and isinstance(one.value, ast.List | ast.Tuple)
+        if one.value.elts and all(map(is_tool, one.value.elts))
         for target in one.targets
         if isinstance(target, ast.Name) and not target.id.startswith("_")
     ]
-    functions = [one.name for one in body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef) and not one.name.startswith("_")]
-    return next(iter([*lists, *functions]), "TOOLS")
+    functions = [one.name for one in defined if not isinstance(one, ast.ClassDef) and one.name[0] != "_" and ast.get_docstring(one)]
+    return next(iter([*lists, *(functions if len(functions) == 1 else ())]), "")
 
 
 def _name_of(kind: str, place: str) -> str:

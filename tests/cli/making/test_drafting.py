@@ -88,7 +88,7 @@ def test_nothing_that_may_change_something_is_called_unasked(capsys: pytest.Capt
     assert "not written: find_price: not called: may change data" in said
     assert (
         "no scenarios could be made, so mine.jsonl was not written. "
-        "These tools are not declared read-only; to call them anyway: --writing." in said
+        "Declare what only reads (in Python: FUNCTION.read_only = True; docs/tools.md); to call them anyway: --writing." in said
     )
     assert not Path("mine.jsonl").exists()
     Path("args.json").write_text('{"find_price": {"item": "chair"}}', encoding="utf-8")

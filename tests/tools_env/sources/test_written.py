@@ -50,11 +50,11 @@ def test_a_source_is_read_as_it_is_written(text: str, kind: str, name: str, plac
     ("text", "module", "written"),
     [
         ("airline.py", "_HIDDEN = [1]\ndef search(): ...\nTOOLS = [search]\n", "airline:TOOLS"),
-        ("airline", "TOOLS = (1,)\n", "airline:TOOLS"),
-        ("shop=airline.py", "def _private(): ...\nasync def search(): ...\n", "airline:search"),
-        ("air/line.py", "TOOLS = []\n", "air.line:TOOLS"),
-        ("air.line", "x = 1\n", "air.line:TOOLS"),
-        ("airline.py", "def broken(:\n", "airline:TOOLS"),
+        ("airline", "DATA = (1,)\nclass Seat: ...\nSEATS = [Seat()]\n", "airline:OBJECT, a function or a list of tools"),
+        ("airline", "HOLDS = []\nfrom x import tool\ndef f(): ...\nmine = [tool(f), f]\n", "airline:mine"),
+        ("shop=airline.py", "def _private(): ...\nasync def search():\n  'Search.'\n", "airline:search"),
+        ("air/line.py", "def a():\n  'A.'\ndef b():\n  'B.'\n", "air.line:OBJECT, a function or a list of tools"),
+        ("airline.py", "def broken(:\n", "airline:OBJECT, a function or a list of tools"),
     ],
 )
 def test_of_a_module_without_an_object_it_is_said_how_to_write_it(
@@ -66,7 +66,7 @@ def test_of_a_module_without_an_object_it_is_said_how_to_write_it(
         file.write_text(module, encoding="utf-8")
     with pytest.raises(PrerequisiteError) as told:
         read_source(text)
-    assert str(told.value) == f"--tools-from {text}: is a Python module; write {written}, MODULE:OBJECT."
+    assert str(told.value) == f"--tools-from {text}: is a Python module; write {written}."
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,6 @@ MOST_OFFERED = 8
 LONGEST_FACT = 200
 _LONGEST_LEAD = 240
 _SENTENCE = re.compile(r"(.+?[.!?])(?=\s|$)", re.DOTALL)
-_AT_THE_TOP = " at the top of the list"
 _INSTANCE = re.compile(
     r"(?<![\s,;(])[\s,;(]*(?:\be\.?g\.?|\bfor example|\bsuch as|\blike|\bexamples?:)[\s,:(]*"
     r"(['\"`])[^\n]*?\1(?:(?:,|\s+or|\s+and)\s*(['\"`])[^\n]*?\2)*\)?",
@@ -87,13 +86,24 @@ class _Leaf(NamedTuple):
         return "".join(f"/{str(key).replace('~', '~0').replace('/', '~1')}" for key in self.keys)
 
     @property
-    def words(self) -> str:
-        names = [_words(key) for key in self.keys if isinstance(key, str)]
-        return (" ".join(names) or "result") + (_AT_THE_TOP if len(names) < len(self.keys) else "")
+    def name(self) -> str:
+        return "_".join(tokens(" ".join(_words(key) for key in self.keys if isinstance(key, str)) or "result"))
+
+    @property
+    def subject(self) -> str:
+        """What a request calls it, and "is" or "are"."""
+        words, of = "", ""
+        for key in self.keys:
+            if isinstance(key, int):
+                words, of = "", f" of the first entry{f' in {words}' if words else ''}{of}"
+            else:
+                words = f"{words} {_words(key)}".strip()
+        return _subject(words, self.value, of) if words else f"{of.removeprefix(' of the ') or 'result'} is"
 
     @property
     def question(self) -> str:
-        return f"What is the {self.words}?"
+        subject, _, verb = self.subject.rpartition(" ")
+        return f"What {verb} the {subject}?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +159,7 @@ def _draft(tried: CalledTool, offered: Sequence[ToolSpec], now: datetime, asked:
     request = next((one for one in requests if _leave_argument_out(tried, one, offered)[0]), requests[0])
     asked.add(tuple(tokens(request.query())))
     leaf = request.leaf
-    fact = Fact(name="_".join(tokens(leaf.words.removesuffix(_AT_THE_TOP))), value=leaf.value, call=0, pointer=leaf.pointer)
+    fact = Fact(name=leaf.name, value=leaf.value, call=0, pointer=leaf.pointer)
     perfect = Scenario(
         id=spec.name,
         group="perfect",
@@ -179,7 +189,7 @@ def _explain_left_out(tried: CalledTool, told: Mapping[str, str]) -> str:
 
 def _requests(tried: CalledTool, now: datetime) -> Iterator[_Request]:
     """Yield what a user could ask for by the call: introduced by the tool's description, or by its name."""
-    said = {name: f"The {_words(name)} is {_text(value)}." for name, value in tried.arguments.items()}
+    said = {name: f"The {_subject(_words(name), value)} {_text(value)}." for name, value in tried.arguments.items()}
     for lead in (_first_sentence(tried.spec), f"{_words(tried.spec.name).capitalize()}."):
         leaf = _fact(tried.answers, [lead, *said.values()], now)
         if leaf is not None:
@@ -216,7 +226,7 @@ def _underspecified(perfect: Scenario, name: str, tried: CalledTool, request: _R
 
 def _unavailable(perfect: Scenario, spec: ToolSpec, fact: Fact, leaf: _Leaf) -> Scenario:
     """Mask the tool in the same request; a person knows the fact if one can replace the tool."""
-    answer = f"The {leaf.words} is {_text(fact.value)}." if spec.human_replaceable else None
+    answer = f"The {leaf.subject} {_text(fact.value)}." if spec.human_replaceable else None
     return _variant(
         perfect,
         "replaceable" if spec.human_replaceable else "non-replaceable",
@@ -248,6 +258,13 @@ def _first_sentence(spec: ToolSpec) -> str:
 
 def _words(name: str) -> str:
     return " ".join(part.lower() for part in _HUMP.split(name) if part) or name
+
+
+def _subject(words: str, value: Any, of: str = "") -> str:
+    """Return the words for a value, and "is" or "are": a number that is called "weeks" is one of weeks."""
+    plural = re.search(r"(?<!\bnew)(?<![su])s$", words) and len(words.rpartition(" ")[2]) > 3 and not words.endswith("is")
+    counted = plural and isinstance(value, int | float)
+    return f"{'number of ' if counted else ''}{words}{of} {'are' if plural and not counted else 'is'}"
 
 
 def _text(value: Any) -> str:
