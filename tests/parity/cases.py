@@ -157,6 +157,7 @@ _HANDED: dict[str, Case] = {
     "named": Case("named", script=TELLS),
     "single": Case("single", script=TELLS),
     "strict": Case("strict", script=TELLS),
+    "strict_one": Case("strict_one", (shelf.weather, shelf.direct), TELLS),
     "traced": Case("traced", script=TELLS),
     "tuned": Case("tuned", script=TELLS, refused="cannot pass that on"),
     "rich": Case("rich", script=("A map.",)),
