@@ -49,7 +49,11 @@ class EpisodeContext:
         settings = self.settings
         if asked is not None:
             passes, more = getattr(self.model, "passes_on", ()), [BLOCKS] if holds_more_than_text(messages) else []
-            check_asked(self.model.name, passes, [*(key for key in asked if asked[key] != "auto"), *more])
+            check_asked(
+                self.model.name,
+                passes,
+                [*(key for key in asked if asked[key] != "auto" and (key != "strict" or any(asked[key].values()))), *more],
+            )
             settings = replace(settings, asked={key: value for key, value in asked.items() if key in passes})
         if self.faults is None:
             return await self.model.generate(messages, tools, settings)

@@ -56,8 +56,9 @@ class LangChainModel:
         fields = type(self._chat).model_fields
         bound = {field: getattr(settings, name) for field, name in _SETTINGS.items() if field in fields}
         options = {field: value for field, value in bound.items() if value is not None} | dict(settings.asked) | settings.options
+        offered = openai_tools(tools, options.pop("strict", None))
         try:
-            chat = self._chat.bind_tools(openai_tools(tools), **options) if tools else self._chat.bind(**options)
+            chat = self._chat.bind_tools(offered, **options) if tools else self._chat.bind(**options)
             message = await chat.ainvoke(list(messages))
         except Exception as err:
             failure: Exception = _as_failure(self.name, err, self._hide)

@@ -48,7 +48,7 @@ class OpenAIChat(EndpointModel):
     async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
         """Generate one turn; see `Model.generate`."""
         asked = dict(settings.asked)
-        offered = openai_tools(tools, strict=asked.pop("strict", None))
+        offered = openai_tools(tools, asked.pop("strict", None))
         fields = ({"tools": offered} if tools else {}) | asked
         answer = await self.chat(openai_messages(messages, self.name), settings, fields)
         return turn_of(self.name, answer, model_turns_in(messages))

@@ -38,7 +38,7 @@ class OpenAIResponses(EndpointModel):
                     "name": tool.name,
                     "description": tool.description,
                     "parameters": tool.parameters,
-                    "strict": settings.asked.get("strict") is True,
+                    "strict": settings.asked.get("strict", {}).get(tool.name, False),
                 }
                 for tool in tools
             ]

@@ -9,13 +9,17 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage, is_data_content_block
+from langchain_core.messages.block_translators.openai import convert_to_openai_data_block
 
+from talm_sim.errors import PrerequisiteError
 from talm_sim.types import ToolSpec
 
 _Wire = dict[str, Any]
 STATE = "talm_sim_provider_state"
 """Key of a message's `additional_kwargs` with its turn's `ModelTurn.provider_state`."""
+AS_WRITTEN = "talm_sim_as_written"
+"""Key of the same for a message of an own agent: the arguments of its broken calls go back as they are."""
 THOUGHT_BLOCKS = frozenset({"thinking", "redacted_thinking"})
 THOUGHT_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "extra_content", "thinking_blocks")
 """Fields of an assistant message with thought that servers take back: DeepSeek's and vLLM's text, OpenRouter's blocks, Gemini's signatures."""
@@ -62,17 +66,18 @@ def openai_messages(messages: Sequence[BaseMessage], model: str = "") -> list[_W
     return [_openai_message(message, model) for message in messages]
 
 
-def openai_tools(tools: Sequence[ToolSpec], *, strict: bool | None = None) -> list[_Wire]:
-    """Return function specifications; `strict` only where an agent asks for it: it refuses optional arguments, and servers may not know it."""
-    more = {} if strict is None else {"strict": strict}
-    described = ({"name": tool.name, "description": tool.description, "parameters": tool.parameters, **more} for tool in tools)
-    return [{"type": "function", "function": function} for function in described]
+def openai_tools(tools: Sequence[ToolSpec], strict: Mapping[str, bool] | None = None) -> list[_Wire]:
+    """Return function specifications, with `strict` of those of which an agent says it: servers may not know it."""
+    described = [{"name": tool.name, "description": tool.description, "parameters": tool.parameters} for tool in tools]
+    said = strict or {}
+    return [{"type": "function", "function": one | ({"strict": said[one["name"]]} if one["name"] in said else {})} for one in described]
 
 
 def _openai_message(message: BaseMessage, model: str) -> _Wire:
     if isinstance(message, AIMessage):
+        as_written = {call["id"]: call["args"] for call in message.invalid_tool_calls if model and AS_WRITTEN in message.additional_kwargs}
         calls = [
-            {"id": call_id, "type": "function", "function": {"name": name, "arguments": json.dumps(arguments, ensure_ascii=False)}}
+            {"id": call_id, "type": "function", "function": {"name": name, "arguments": as_written.get(call_id) or _as_json(arguments)}}
             for call_id, name, arguments in _calls_of(message)
         ]
         text, content = text_of(message), _content_of(message)
@@ -94,7 +99,23 @@ def _content_of(message: BaseMessage) -> str | list[Any]:
     """Return the content as an agent wrote it, a text or blocks; blocks of calls and of thought have fields of their own."""
     if isinstance(message.content, str):
         return message.content
-    return [one for one in message.content if not (isinstance(one, dict) and one.get("type") in _APART)]
+    return [_block(one, message) for one in message.content if not (isinstance(one, dict) and one.get("type") in _APART)]
+
+
+def _block(block: Any, message: BaseMessage) -> Any:
+    """Return a block of content as LangChain's model of OpenAI sends it: the blocks of LangChain and of Anthropic have another form there."""
+    if not isinstance(block, dict):
+        return block
+    source = block.get("source")
+    if block.get("type") == "image" and isinstance(source, dict):
+        url = {"base64": f"data:{source.get('media_type')};base64,{source.get('data')}", "url": source.get("url")}.get(str(source.get("type")))
+        return {"type": "image_url", "image_url": {"url": url}} if url else block
+    if is_data_content_block(block):
+        try:
+            return convert_to_openai_data_block(block)
+        except (KeyError, ValueError) as err:
+            raise PrerequisiteError(f"your agent sends its model a block '{block['type']}' that has no form there: {err}") from None
+    return {"type": "text", "text": block["text"]} if isinstance(message, ToolMessage) and block.get("type") == "text" else block
 
 
 def holds_more_than_text(messages: Iterable[BaseMessage]) -> bool:
@@ -163,6 +184,10 @@ def _anthropic_blocks(message: BaseMessage, model: str) -> tuple[str, list[_Wire
     return "assistant" if isinstance(message, AIMessage) else "user", blocks
 
 
+def _as_json(arguments: _Wire) -> str:
+    return json.dumps(arguments, ensure_ascii=False)
+
+
 def _calls_of(message: AIMessage) -> list[tuple[str, str, _Wire]]:
     calls = [(str(call["id"]), call["name"], call["args"]) for call in message.tool_calls]
     broken = [(str(call["id"]), call["name"] or "unknown", {_UNPARSABLE_KEY: call["args"] or ""}) for call in message.invalid_tool_calls]
@@ -172,4 +197,4 @@ def _calls_of(message: AIMessage) -> list[tuple[str, str, _Wire]]:
 def _role(message: BaseMessage) -> str:
     if isinstance(message, SystemMessage):
         return str(message.additional_kwargs.get("__openai_role__", "system"))  # where LangChain keeps a developer's message
-    return "user" if isinstance(message, HumanMessage) else "assistant"
+    return "user" if isinstance(message, HumanMessage) else str(getattr(message, "role", message.type))

@@ -21,7 +21,7 @@ from langchain.agents.middleware import (
 )
 from langchain.agents.structured_output import ToolStrategy
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage, convert_to_openai_messages
+from langchain_core.messages import AIMessage, AnyMessage, ChatMessage, HumanMessage, SystemMessage, ToolMessage, convert_to_openai_messages
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langchain_openai import ChatOpenAI
@@ -153,6 +153,25 @@ def _bound(**binding: Any) -> Build:
     return lambda tools, model: _around(_asking_of(tools, model, **binding), ToolNode(tools, handle_tool_errors=True))
 
 
+def _strict_one(tools: Sequence[BaseTool], model: Any) -> Any:
+    mixed: Any = [convert_to_openai_tool(tools[0], strict=True), *tools[1:]]
+    return _around(_asking_of(mixed, model), ToolNode(tools, handle_tool_errors=True))
+
+
+DATA = "iVBORw0KGgo="
+BLOCKS: list[Any] = [
+    {"type": "image", "base64": DATA, "mime_type": "image/png"},
+    {"type": "image", "url": "https://example.com/a.png"},
+    {"type": "image", "source_type": "base64", "data": DATA, "mime_type": "image/png"},
+    {"type": "image", "source_type": "url", "url": "https://example.com/a.png"},
+    {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": DATA}},
+    {"type": "file", "base64": DATA, "mime_type": "application/pdf", "filename": "a.pdf"},
+    {"type": "file", "file_id": "file-1"},
+    {"type": "audio", "base64": DATA, "mime_type": "audio/wav"},
+]
+"""Content in the forms of LangChain and of Anthropic."""
+
+
 class Weather(BaseModel):
     """The weather."""
 
@@ -180,6 +199,9 @@ def _rich(tools: Sequence[BaseTool], model: Any) -> Any:
         system = SystemMessage([{"type": "text", "text": "Be short."}, {"type": "text", "text": "Be kind."}])
         asked = HumanMessage([{"type": "text", "text": "What is this?"}, picture], name="ann")
         said = [AIMessage("A map.", name="guide"), SystemMessage("Be quick.", additional_kwargs={"__openai_role__": "developer"})]
+        broken = {"type": "invalid_tool_call", "id": "c1", "name": "weather", "args": "{bad", "error": "no JSON"}
+        said += [HumanMessage(BLOCKS), ChatMessage(role="critic", content="Go on."), AIMessage("", invalid_tool_calls=[broken])]
+        said += [ToolMessage([{"type": "text", "text": "a map", "id": "b1"}, *BLOCKS], tool_call_id="c1")]
         return str((await model.ainvoke([system, asked, *said, *messages])).text)
 
     return play
@@ -240,6 +262,7 @@ BUILDERS: dict[str, Build] = {
     "named": _bound(tool_choice="weather"),
     "single": _bound(parallel_tool_calls=False),
     "strict": _bound(strict=True),
+    "strict_one": _strict_one,
     "tuned": _bound(top_p=0.5, reasoning_effort="low", user="ann"),
     "rich": _rich,
     "traced": _traced,

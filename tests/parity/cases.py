@@ -26,7 +26,7 @@ class Case:
         asked: What the model says instead where a request contains a text.
         turns: The user's messages, with what precedes them.
         reply: What a person answers, or how a graph that has paused goes on; None where nobody is there.
-        options: Options of `talm_sim.run`.
+        flags: Options of the run, as on a command line.
         alone: What the graph is run with alone.
         needs: The module without which it is skipped.
         refused: What a line may say that refuses the agent instead.
@@ -39,7 +39,7 @@ class Case:
     asked: Mapping[str, Turn] = field(default_factory=dict)
     turns: Sequence[Sequence[dict[str, Any]]] = ((USER,),)
     reply: Any = None
-    options: Mapping[str, Any] = field(default_factory=dict)
+    flags: Sequence[str] = ()
     alone: Mapping[str, Any] = field(default_factory=dict)
     needs: str = ""
     column: str = "own"
@@ -116,9 +116,9 @@ _OWN: dict[str, Case] = {
     "unhandled": Case("unhandled", (shelf.failing,), ([("failing", CITY)], "unasked")),
     "artifact_graph": Case("graph", (shelf.drawn,), ([("drawn", CITY)], "Here it is.")),
     "failing_graph": Case("graph", (shelf.failing, shelf.handled), ([("failing", CITY), ("handled", CITY)], "No.")),
-    "fault_status": Case("retry_status", script=TELLS, options={"perturb": ("http-500:times=1",)}),
-    "fault_timeout": Case("retry_timeout", script=TELLS, options={"perturb": ("timeout:times=1,seconds=0",)}),
-    "fault_reset": Case("retry_reset", script=TELLS, options={"perturb": ("connection-reset:times=1",)}),
+    "fault_status": Case("retry_status", script=TELLS, flags=("--perturb", "http-500:times=1")),
+    "fault_timeout": Case("retry_timeout", script=TELLS, flags=("--perturb", "timeout:times=1,seconds=0")),
+    "fault_reset": Case("retry_reset", script=TELLS, flags=("--perturb", "connection-reset:times=1")),
     "retry_graph": Case("graph_retry", (shelf.flaky,), ([("flaky", CITY)], "31 degrees.")),
     "before_graph": Case("graph_before", script=TELLS, reply=(), refused="interrupt_"),
     "after_graph": Case("graph_after", script=TELLS, reply=(), refused="interrupt_"),
@@ -126,7 +126,7 @@ _OWN: dict[str, Case] = {
     "injected_graph": Case("graph_command", (shelf.weather, shelf.distance, shelf.known), REMEMBERS),
     "subgraph": Case("graph_within", script=TELLS),
     "interrupt": Case("graph_asking", script=TELLS, reply="Madrid, please."),
-    "context": Case("graph_context", script=TELLS, options={"agent_context": {"user": "Ann"}}, alone={"context": {"user": "Ann"}}),
+    "context": Case("graph_context", script=TELLS, flags=("--agent-context", "user=Ann"), alone={"context": {"user": "Ann"}}),
     "direct_graph": Case("graph_agent", (shelf.direct,), ([("direct", CITY)], "It said so.")),
     "structured_graph": Case("graph_structured", script=(ASKS, CALLED, "unasked")),
     "tool_error": Case("tool_error", (shelf.failing,), ([("failing", CITY)], "There is no station.")),
@@ -157,6 +157,7 @@ _HANDED: dict[str, Case] = {
     "named": Case("named", script=TELLS),
     "single": Case("single", script=TELLS),
     "strict": Case("strict", script=TELLS),
+    "strict_one": Case("strict_one", (shelf.weather, shelf.direct), TELLS),
     "traced": Case("traced", script=TELLS),
     "tuned": Case("tuned", script=TELLS, refused="cannot pass that on"),
     "rich": Case("rich", script=("A map.",)),

@@ -15,7 +15,6 @@ REMAINS: dict[tuple[str, str], str] = {
     ("probe", "attributes *"): "each handed tool may have an artifact; only its `response_format` says so",
     ("handed_*", "stream"): "a turn is always asked for whole, as it is recorded; a stream gives the finished turn in pieces",
     ("handed_thought", "message assistant"): "what a provider sent with a thought goes back to it; LangChain's client drops it",
-    ("handed_broken_call", "message assistant"): "arguments that are no JSON go back quoted in an object: servers load those of earlier calls",
     ("handed_declined", "answer"): "a refusal is the text that the user is told",
     ("handed_declined", "state ai"): "the same",
     ("handed_declined", "last"): "the same",

@@ -19,6 +19,7 @@ import pytest
 
 import talm_sim
 from talm_sim.cli import main
+from talm_sim.cli.parsing.options import ConfigCommand, collect
 from talm_sim.errors import PrerequisiteError
 from tests.models.loopback import Loopback
 from tests.parity import agents, tools as shelf
@@ -70,7 +71,8 @@ def play_through(case: Case, places: Mapping[str, str], directory: Path) -> dict
     program = f"mcp:{sys.executable} {places['mcp_program']}"
     sources = {"openapi": f"openapi:{places['document']}", "mcp": program, "mcp_http": f"mcp:{places.get('mcp_http')}"}
     options: dict[str, Any] = {"model": f"openai/{agents.MODEL}", "models": "live"} if case.column == "handed" else {}
-    options |= {"run_dir": directory, "run_id": "run", "progress": False, "tools": "live", **case.options}
+    options |= {"run_dir": directory, "run_id": "run", "progress": False, "tools": "live"}
+    options |= collect(ConfigCommand("run").make_context("run", [*case.flags]).params)
     try:
         stored = talm_sim.run(
             agent=agents.find(case.agent, case.column, case.tools),

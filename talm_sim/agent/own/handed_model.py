@@ -153,16 +153,16 @@ def _name_of(session: AgentSession) -> str:
 
 
 def _read_tools(tools: Sequence[Any]) -> tuple[list[ToolSpec], dict[str, Any]]:
-    """Return tools as an agent's framework wrote them, and whether they are strict."""
+    """Return tools as an agent's framework wrote them, and which are strict, if any is said to be."""
     for tool in tools:
         if tool.get("type") != "function":
             raise PrerequisiteError(f"your agent offers its model the tool '{tool.get('type')}', which no run can replay; leave it out.")
     functions = [drop_surrogates(tool["function"]) for tool in tools]
-    strict = {"strict": True} if any(one.get("strict") for one in functions) else {}
+    strict = {one["name"]: one["strict"] for one in functions if one.get("strict") is not None}
     empty = {"type": "object", "properties": {}}
-    return [
-        ToolSpec(name=one["name"], description=one.get("description", ""), parameters=one.get("parameters", empty)) for one in functions
-    ], strict
+    return [ToolSpec(name=one["name"], description=one.get("description", ""), parameters=one.get("parameters", empty)) for one in functions], {
+        "strict": strict
+    } if strict else {}
 
 
 def _response_format(schema: type[BaseModel] | dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage, messages_from_dict, 
 
 from talm_sim.common.credentials import Hider
 from talm_sim.models.parsing import MOST_NAMED, parse_call, replace_surrogates
-from talm_sim.models.wire_messages import STATE
+from talm_sim.models.wire_messages import AS_WRITTEN, STATE
 from talm_sim.types import Approval, Form, ModelTurn, ToolCall, UnparsableCall
 
 RequestT = TypeVar("RequestT", bound=Approval | Form)
@@ -56,13 +56,17 @@ def clean_messages(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
 
 
 def with_states(messages: Sequence[BaseMessage], turns: Sequence[ModelTurn]) -> list[BaseMessage]:
-    """Return messages with what the model's provider wants back with them: an agent, or its framework, may have copied a turn without it."""
+    """Return messages with what the model's provider wants back with them: an agent, or its framework, may have copied a turn without it.
+
+    Calls that cannot be read go back as the agent has them.
+    """
     by_calls = {tuple(call.id for call in turn.tool_calls) or turn.text: turn.provider_state for turn in turns if turn.provider_state}
     found = []
     for message in messages:
         state = by_calls.get(tuple(str(call["id"]) for call in message.tool_calls) or message.text) if isinstance(message, AIMessage) else None
-        kept = message.additional_kwargs
-        found.append(message.model_copy(update={"additional_kwargs": {**kept, STATE: state}}) if state and STATE not in kept else message)
+        more = {AS_WRITTEN: True} if isinstance(message, AIMessage) and message.invalid_tool_calls else {}
+        kept = ({STATE: state} if state else {}) | more | message.additional_kwargs
+        found.append(message.model_copy(update={"additional_kwargs": kept}) if kept != message.additional_kwargs else message)
     return found
 
 

@@ -18,6 +18,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from talm_sim.cli.parsing.lazy import completer_for
+from talm_sim.common.typed_options import split_options
 from talm_sim.config import ENV_PREFIX, WHOLE, RunConfig, Scope, has_flag, scope_of, takes_several
 
 SECTIONS = {
@@ -34,6 +35,7 @@ class ConfigOption(click.Option):
         rare: Whether only `--help-all` shows it.
         places: Where else it is set, if it has no flag: a line that begins with it and refuses it; empty if it has one.
         reads_environment: Whether the option reads its variable. For a new run `load_config` does, which knows the order of precedence.
+        maps: Whether its values are `KEY=VALUE`, and together one mapping.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class ConfigOption(click.Option):
         places: str = "",
         shown_default: str = "",
         reads_environment: bool = False,
+        maps: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
@@ -53,6 +56,12 @@ class ConfigOption(click.Option):
         self.rare = rare
         self.shown_default = shown_default
         self.reads_environment = reads_environment
+        self.maps = maps
+
+    def process_value(self, ctx: click.Context, value: Any) -> Any:
+        """Make one mapping of several `KEY=VALUE`."""
+        found = super().process_value(ctx, value)
+        return split_options(found, f"{self.opts[-1]}: ") if self.maps and found and not ctx.resilient_parsing else found
 
     def handle_parse_result(self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]) -> tuple[Any, list[str]]:
         """Refuse an option that has no flag, and say where it is set."""
@@ -147,7 +156,7 @@ def option_of(
         declarations[-1] = f"{long}/--no-{long[2:]}"
         settings |= {"shown_default": str(field.default), "metavar": None}
     elif get_origin(kind) in (tuple, dict):
-        settings["multiple"] = True
+        settings |= {"multiple": True, "maps": get_origin(kind) is dict}
     elif get_origin(kind) is Literal:
         settings["type"] = click.Choice([str(choice) for choice in get_args(kind)])
     elif isinstance(kind, type) and issubclass(kind, Enum):

@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Any, TypeVar, get_origin
+from typing import Any, TypeVar
 
 import click
 
-from talm_sim.cli.parsing.field_options import SECTIONS, ConfigOption, flags_of, inner_type, option_of, options_of
+from talm_sim.cli.parsing.field_options import SECTIONS, ConfigOption, flags_of, option_of, options_of
 from talm_sim.cli.parsing.option_errors import explain_extra_words, fixed_option_error, task_of, unknown_option_error
-from talm_sim.common.typed_options import OptionsModel, split_options
+from talm_sim.common.typed_options import OptionsModel
 from talm_sim.config import RunConfig, Scope, Traffic, scope_of
 from talm_sim.errors import OptionError, PrerequisiteError
 
@@ -182,9 +182,6 @@ class OptionsCommand(click.Command):
 def parse_options(model: type[Options], values: Mapping[str, Any]) -> Options:
     """Build an options model from what was parsed by the options made of its fields."""
     given = {name: value for name, value in values.items() if value not in (None, ())}
-    for name, value in given.items():
-        if get_origin(inner_type(model.model_fields[name].annotation)) is dict:
-            given[name] = split_options(value, f"{flags_of(model, name)[0]}: ")
     try:
         return model(**given)
     except OptionError as err:
@@ -195,9 +192,6 @@ def collect(options: Mapping[str, Any]) -> dict[str, Any]:
     """Turn parsed options into fields, shared ones and the task's; those not given are left out."""
     flags = {"config", *(way.value for way in Traffic)}
     values = {name: value for name, value in options.items() if name not in flags and value not in (None, ())}
-    for name, flag in (("model_options", "--model-options"), ("judge_options", "--judge-options")):
-        if name in values:
-            values[name] = split_options(values[name], f"{flag}: ")
     given = [way for way in Traffic if options.get(way.value)]
     if len(given) > 1:
         raise click.UsageError(f"--{given[0].value} and --{given[1].value} exclude each other.")
