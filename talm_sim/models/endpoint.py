@@ -30,7 +30,7 @@ from talm_sim.models.failures import (
     not_json_failure,
 )
 from talm_sim.models.request import ModelRequest
-from talm_sim.models.request_facts import LeftOut, RequestFacts
+from talm_sim.models.request_facts import LeftOut, RequestFacts, named_by
 from talm_sim.models.retries import RequestRetried, RetryPolicy, on_retry
 from talm_sim.models.server_client import ServerClient
 from talm_sim.models.servers import Server, Servers, Turn
@@ -157,15 +157,16 @@ class Endpoint:
         tried, retries, sent, waited = {turn.server}, 0, 0, 0.0
         try:
             while True:
-                answer = await self._attempt(path, self._left_out.strip(body), turn, reader)
+                asked = self._left_out.strip(body)
+                answer = await self._attempt(path, asked, turn, reader)
                 if not isinstance(answer, Failure):
                     return answer
                 failure = answer
-                refused = self._left_out.named_by(failure, body)
+                refused = named_by(failure, asked)
                 if refused:  # once more at once, without what the model refuses
-                    self._left_out.learn(refused)
-                    told = replace(failure, message=f"{failure.message}; asked again, and from now on, without {format_names(sorted(refused))}")
-                    self._report_retry(told, turn.server, 0.0, sent + 1)
+                    if self._left_out.learn(refused):
+                        said = f"{failure.message}; asked again, and from now on, without {format_names(sorted(refused))}"
+                        self._report_retry(replace(failure, message=said), turn.server, 0.0, sent + 1)
                     continue
                 retries, sent = retries + 1, sent + 1
                 wait = self.retries.wait_before(retries, failure.headers, waited) if failure.retryable else None
@@ -195,7 +196,7 @@ class Endpoint:
                 answer = _json_of(response)
         except Exception as err:
             failed = failure_of(err)
-            if not failed.retryable and not self._left_out.named_by(failed, body):
+            if not failed.retryable and not named_by(failed, body):
                 _keep(getattr(err, "response", response))
             return failed
         failure = failure_in(answer)
@@ -293,9 +294,10 @@ class Endpoint:
             "key": f"check the key{key}",
             "name": f"check the model's name and the base URL{address}",
         }
-        up = f"check that the server is running and that the base URL is right{address}"
-        if self._several:
-            up = f"check that the servers are running and that their base URLs are right{address}"
+        servers = "servers are running and that their base URLs are" if self._several else "server is running and that the base URL is"
+        up = f"check that the {servers} right{address}"
+        if failure.status == _BAD_REQUEST:
+            up = "the server answers, and refuses every request of this kind; correct or leave out what it names, an option or a tool"
         return f"{line}; {fixes.get(failure.hint, up)}." if first else line
 
     async def _name_logically(self, request: httpx2.Request) -> None:

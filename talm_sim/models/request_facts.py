@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from talm_sim.models.failures import Failure
 
 Api = Literal["chat", "responses"]
-SAMPLING = ("temperature", "top_p", "top_k", "seed", "stop", "stop_sequences")
+SAMPLING = frozenset({"temperature", "top_p", "top_k", "seed", "stop", "stop_sequences"})
 """Fields that some models take no value of, or only their own."""
 _BAD_REQUEST = 400
 _NAMES = re.compile("|".join(rf"\b{field}\b" for field in SAMPLING))
@@ -110,12 +110,13 @@ class LeftOut:
         fields = self._known | self._facts.left_out
         return {key: value for key, value in body.items() if key not in fields} if fields else body
 
-    def named_by(self, failure: Failure, body: Mapping[str, Any]) -> set[str]:
-        """Return the fields of a request that a failure names, as the reason why it was refused."""
-        if failure.status != _BAD_REQUEST or failure.blocked:
-            return set()
-        return set(_NAMES.findall(failure.message)) & self.strip(body).keys()
+    def learn(self, fields: set[str]) -> bool:
+        """Leave these out from now on; return whether one of them is new: requests in flight together are all refused for the same ones."""
+        new = not fields <= self._facts.left_out
+        self._facts.left_out |= fields
+        return new
 
-    def learn(self, fields: Iterable[str]) -> None:
-        """Leave these out from now on."""
-        self._facts.left_out.update(fields)
+
+def named_by(failure: Failure, sent: Mapping[str, Any]) -> set[str]:
+    """Return the fields of a request, as it was sent, that a failure names as the reason why it was refused."""
+    return set(_NAMES.findall(failure.message)) & sent.keys() if failure.status == _BAD_REQUEST and not failure.blocked else set()

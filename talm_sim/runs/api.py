@@ -21,6 +21,7 @@ from talm_sim.foreign.loop import is_foreign_loop, running_loop, use_foreign_loo
 from talm_sim.foreign.plugins import load_plugins
 from talm_sim.judges.base import Pair
 from talm_sim.models.registry import has_traffic, in_process
+from talm_sim.models.request_facts import SAMPLING
 from talm_sim.runs.batch import Ask, run_batch
 from talm_sim.runs.budget import Spending, within_budget
 from talm_sim.runs.engines.run_shard import shard_facts
@@ -200,7 +201,8 @@ async def resume_with(
     answered = any(end.completed for end in stored.terminations)
     job = job.having(run_id=str(stored.path))
     for model, fields in stored.left_out().items():
-        shared.facts[model].left_out.update(fields)
+        shared.facts[model].left_out |= SAMPLING & set(fields)
+        shared.facts[model].out_of_range |= set(fields) - SAMPLING
     with within_budget(job.config, contact.on_event) as spending:
         contact = replace(contact, spending=spending or contact.spending)
         async with build(job, list(stored.scenarios()), shared, begun_with=stored.manifest, answered=answered) as built:
@@ -286,21 +288,23 @@ async def _carry_out(stored: StoredRun, store: RunStore, built: Built, contact: 
             ignored = built.library.ignored
             ignored.asked = ignored.matched = 0  # not what was tried before the run began
             with directory_kept():
-                counts = await run_batch(
-                    store,
-                    runner,
-                    progress,
-                    epochs=config.epochs,
-                    max_episodes=built.opened.in_flight or config.max_episodes,
-                    on_event=on_event,
-                    ask=contact.ask if built.opened.waits else None,
-                    wait=contact.wait,
-                    answer_timeout=getattr(built.job.options, "answer_timeout", None),
-                    spending=contact.spending,
-                )
-            left_out = {model: sorted(said) for model, facts in built.facts.items() if (said := facts.left_out | facts.out_of_range)}
-            if left_out:
-                await store.set_meta({LEFT_OUT: left_out})
+                try:
+                    counts = await run_batch(
+                        store,
+                        runner,
+                        progress,
+                        epochs=config.epochs,
+                        max_episodes=built.opened.in_flight or config.max_episodes,
+                        on_event=on_event,
+                        ask=contact.ask if built.opened.waits else None,
+                        wait=contact.wait,
+                        answer_timeout=getattr(built.job.options, "answer_timeout", None),
+                        spending=contact.spending,
+                    )
+                finally:  # also where a server ends the run: a resumed one begins with what was learnt
+                    left_out = {model: sorted(said) for model, facts in built.facts.items() if (said := facts.left_out | facts.out_of_range)}
+                    if left_out:
+                        await store.set_meta({LEFT_OUT: left_out})
             if ignored.patterns:
                 matched, asked = stored.ignored()
                 await store.set_meta({IGNORED: (matched + ignored.matched, asked + ignored.asked)})

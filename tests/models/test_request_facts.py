@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +78,19 @@ async def test_what_a_server_refuses_is_asked_for_once_and_not_recorded(monkeypa
     assert [one["seed"] for one in bodies] == [3, 3, 3] and facts.left_out == {"temperature"}
 
 
+@pytest.mark.parametrize("model", ["openai-api/x/m", "anthropic/m"])
+async def test_requests_in_flight_together_are_all_asked_again_and_it_is_said_once(monkeypatch: pytest.MonkeyPatch, model: str) -> None:
+    hi, told = chat_answer("hi") if model[0] == "o" else anthropic_answer({"type": "text", "text": "hi"}), []
+    monkeypatch.setattr("talm_sim.models.endpoint.Endpoint._report_retry", lambda *retry: told.append(retry))
+    with loopback() as server:
+        server.reply = lambda one: replace(REFUSED, together=8) if "temperature" in one.body else hi
+        monkeypatch.setenv("X_BASE_URL", f"{server.url}/v1")
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+        async with aclosing(open_model(model, max_retries=0, fail_fast=True)) as opened:
+            turns = await asyncio.gather(*(opened.generate(HELLO, (), GenerationSettings(temperature=0.2)) for _ in range(8)))
+    assert [turn.text for turn in turns] == ["hi"] * 8 and len(server.seen) == 16 and len(told) == 1
+
+
 async def test_what_is_refused_again_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ProviderError, match="Unsupported value"):
         await ask(monkeypatch, "openai-api/x/m", REFUSED, REFUSED)
@@ -111,6 +126,21 @@ def test_a_run_says_it_and_its_recording_knows_it(monkeypatch: pytest.MonkeyPatc
     monkeypatch.delenv("X_BASE_URL")
     assert main(["run", *words, "--replay", "--run-id", "again"]) == 0
     assert talm_sim.load_run("first", Path("runs")).left_out() == {"openai-api/x/m": ["temperature"]}
+
+
+def test_a_run_that_a_server_ends_keeps_what_was_learnt(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["--task", "when2call", "--mode", "judge", "--split", "cannot_answer", "--limit", "3", "--model", "openai-api/x/m"]
+    with loopback(REFUSED, *[Answer({"error": {"message": "the format is not supported"}}, 400)] * 2) as server:
+        monkeypatch.setenv("X_BASE_URL", f"{server.url}/v1")
+        assert main(["run", *words, "--temperature", "0.2", "--run-id", "first"]) == 2
+        said = " ".join(capsys.readouterr().err.split())
+        assert "the format is not supported; the server answers, and refuses" in said and "is running" not in said
+        server.script[:], server.seen[:] = [chat_answer("Which city?")], []
+        assert main(["resume", "first"]) == 0
+    assert server.seen and not any("temperature" in one.body for one in server.seen)
 
 
 async def test_room_to_think_is_added_to_the_limit_of_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
