@@ -47,8 +47,12 @@ ONES = [
     *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
 ]
 TENS = ["zero", "ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
-_PERSON = re.compile(r"[^\W\da-z_][^\W\d_]+(?:-[^\W\d_]+)*(?: [^\W\da-z_][^\W\d_]+(?:-[^\W\d_]+)*){1,3}")
+_PERSON = re.compile(
+    r"[^\W\da-z_][^\W\d_]+(?:-[^\W\d_]+)*(?: (?:(?:de|del|della|di|da|dos|van|von|der|den|la|le|bin|al|el) ){0,2}"
+    r"[^\W\da-z_][^\W\d_]+(?:-[^\W\d_]+)*){1,3}"
+)
 """Two to four words with capitals: perhaps a person's name."""
+_TITLES = frozenset({"Dr", "Mr", "Mrs", "Ms", "Prof", "Professor", "Doctor", "Miss", "Sir", "Frau", "Herr"})
 _NUMERALS = frozenset([*ONES, *TENS, "hundred", "thousand", "million", "and", "a"]) | {
     "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth", "thirteenth",
     "fourteenth", "fifteenth", "sixteenth", "seventeenth", "eighteenth", "nineteenth", "twentieth", "hundredth", "thousandth",
@@ -136,15 +140,13 @@ def places_in_other_order(value: str, words: Words) -> list[Place]:
 
 def places_of_surname(value: str, text: str) -> list[Place]:
     """Return where the last of a person's names stands without another one before it, except a title or an initial."""
-    parts = value.split()
-    if not _PERSON.fullmatch(value):
-        return []
-    initial = f"{re.escape(parts[0][0])}\\.? "
-    lead = rf"(?:(?<![\w.] )(?<![^\W\da-z_]\w )|(?:\b(?:Dr|Mr|Mrs|Ms|Prof|Professor|Doctor|Miss|Sir|Frau|Herr)\.? )|\b{initial})"
-    found = re.finditer(rf"{lead}{re.escape(parts[-1])}(?![\w-])(?!,? [^\W\da-z_])", text)
-    named = re.finditer(rf"[^\W\da-z_][\w-]+\.? {re.escape(parts[-1])}(?!\w)", text)
-    others = {match.end() for match in named if not re.match(r"(?:Dr|Mr|Mrs|Ms|Prof|Professor|Doctor|Miss|Sir|Frau|Herr)\b", match[0])}
-    return [match.span() for match in found if match.end() not in others]
+    found = []
+    first, *_rest, last = value.split() if _PERSON.fullmatch(value) else ("", "")
+    for match in re.finditer(rf"(?<![\w-]){re.escape(last)}(?![\w-])(?!,? [^\W\da-z_])", text) if first else ():
+        before = re.search(r"([^\W\d_][\w'’-]*)\.? $", text[: match.start()][-30:])
+        if before is None or before[1].islower() or before[1] in _TITLES or before[1] == first[0]:
+            found.append(match.span())
+    return found
 
 
 def _find_spaced(value: str, text: str) -> set[Place]:

@@ -58,6 +58,9 @@ _MINUS = re.compile(
     r" (?:about |around |a )?(?:[A-Za-z]{0,3}[$€£¥₺₹₩₽₫] ?|[A-Z]{3} )?\Z",
     re.IGNORECASE,
 )
+_FELL = re.compile(
+    r"\b(?:(?:fell|fallen|dropped|decreased|declined|shrank|down|reduced|lost|lower)(?: by)?) (?:about |around )?[$€£]? ?\Z", re.IGNORECASE
+)
 _BELOW = re.compile(r" ?(?:\S{1,12} ){0,3}?(?:below (?:zero|freezing|0|sea level)|under zero|overdrawn|in the red|in debt)\b", re.IGNORECASE)
 
 
@@ -239,6 +242,7 @@ def _readings(match: re.Match[str], mark: str, foreign: bool) -> Iterator[Writte
         negative = match["sign"] == "-" or bool(south or _DEGREES_SOUTH.search(before_it) or _SIGNED.search(before_it))
         negative = negative or is_negated(text, match.start()) or _BELOW.match(text, stop, stop + 40) is not None
         booked = _IN_BRACKETS.search(before_it) and re.match(r" ?(?:[$€£]|[A-Z]{3})?\)", text[stop : stop + 6])
+        booked = booked or _FELL.search(text, max(0, match.start() - 24), match.start())
         for before, behind in forms:
             value = Decimal((before or "0") + ("." + behind if behind else "")).scaleb(scale - tenths, _CONTEXT)
             digits, step = (before + behind).lstrip("0"), scale - tenths - len(behind)
@@ -282,7 +286,7 @@ def states_number(number: WrittenNumber, value: int | float | Decimal, unit: str
         least: Digits from which on a rounded number states the value.
     """
     wanted = unit_of(unit)
-    if not wanted and number.unit == "percent" and isinstance(value, float) and 0 < abs(value) < 1:
+    if not wanted and number.unit.partition("/")[0] == "percent" and isinstance(value, float) and 0 < abs(value) < 1:
         value, unit = float(f"{value * 100:.12g}"), ""
     elif (
         wanted == "percent"

@@ -20,6 +20,7 @@ _AT_END = re.compile(
 )
 _AT_START = re.compile(r"\b(?:starts?|starting|begin\w*|opens?|opening|from|first|depart\w*|leaves?|takes? off|earliest)\b", re.IGNORECASE)
 _BETWEEN = re.compile(r"\bbetween \S{0,4}$", re.IGNORECASE)
+_PERHAPS = re.compile(r"\b(?:could|might|may)(?: also| well)? be \S{0,3}$", re.IGNORECASE)
 _REFUSED = re.compile(
     r"\b(?:can['’]?t|cannot|couldn['’]t|could not|unable|not able|don['’]t (?:have|know)|no (?:tool|way|access|data|information)|sorry)\b",
     re.IGNORECASE,
@@ -76,7 +77,8 @@ def _is_set_aside(text: AnswerText, fact: Fact, other: Place, mine: Place) -> bo
     """Return whether another value is no rival: of the opposite, of the same span, corrected or taken back."""
     first, last = sorted((other, mine))
     between = text.text[first[1] : last[0]]
-    if SPAN.fullmatch(between) or is_about_opposite(text.sentences, other, fact):
+    denied = not text.sentences.affirms(*other) and not _PERHAPS.search(text.text[max(0, other[0] - 24) : other[0]])
+    if denied or SPAN.fullmatch(between) or is_about_opposite(text.sentences, other, fact):
         return True
     slip = other is first and text.sentences.cues.corrects.search(between) is not None
     return slip or reservation(text.sentences, text.request, other, [mine], topics_of(fact)) is not None
@@ -91,7 +93,10 @@ def _other_names(text: AnswerText, fact: Fact) -> Iterator[Place]:
     if kind_of(fact) == "text":
         often = tables()["small"]["often"]
         known = f"{' '.join(f'{one.value} {one.accepted}' for one in text.facts)} {text.request}".casefold()
-        found = (*NAMED.finditer(text.text), *CODE.finditer(text.text))
+        # `0221 5580` and `rose-12` have the shape of `0221 5567` and `tulip-88`.
+        value = str(fact.value)
+        shape = re.sub(r"\d+", r"\\d+", re.sub(r"[^\W\d_]+", r"[^\\W\\d_]+", re.escape(value))) if re.search(r"\d", value) else "(?!)"
+        found = (*NAMED.finditer(text.text), *CODE.finditer(text.text), *re.finditer(rf"(?<!\w){shape}(?!\w)", text.text))
         yield from (match.span() for match in found if match[0].casefold() not in known and match[0] not in often)
 
 
@@ -109,9 +114,10 @@ def _span_says(text: AnswerText, fact: Fact, value: Value, values: Sequence[Valu
         if words_of("moves", "words").search(text.text, max(0, first.start - 50), first.start):
             return None if value is last else Reservation("it has been changed", sure=True)
         asked = " ".join(topics_of(fact))
-        asked = asked if _AT_END.search(asked) or _AT_START.search(asked) else text.request
+        named = _AT_END.search(asked) or _AT_START.search(asked)
+        asked = asked if named else text.request
         ends, starts = _AT_END.search(asked) is not None, _AT_START.search(asked) is not None
-        if kind_of(fact) == "number" or ends == starts:
+        if ends == starts or (kind_of(fact) == "number" and not named):
             return Reservation("it is one end of a span", sure=False)
         return None if ends is (value is last) else Reservation("it is the other end of the span", sure=True)
     return None

@@ -22,7 +22,10 @@ _TURN = re.compile(r"\b(?:but|now|today|currently|while|whereas)\b|;", re.IGNORE
 _JOINED = re.compile(rf"{_LISTED.pattern}(?:is|are|was|were|has been|have been) (?:all |both |already |each )?")
 _BOX = re.compile(r"\[ ?\] ?$")
 _FIRST_NAME = re.compile(r"^\W*([^\W\da-z_][\w-]*(?: [^\W\da-z_][\w'’-]*)*)")
-_STEM = re.compile(r"(?<=\w\w\w)(?:ies|es|s|ed|ing|er|e)$")
+_WAS_THE = re.compile(r" (?:was|were) (?:the|an?|our|your|my|his|her|their|its)\b")
+_SUBJECT = re.compile(r"\W*(?:the|your|my|our|his|her|its) ((?:[a-z]+ )?[a-z]+) (?:is|was|are|were|costs?|has|have)\b", re.IGNORECASE)
+_STEM = re.compile(r"(?<=\w\w\w)(?:ren|ies|es|s|ed|ing|er|e)$")
+_ORDINALS = {"first": "one", "second": "two", "third": "three", "fourth": "four", "fifth": "five"}
 
 
 class Reservation(NamedTuple):
@@ -138,7 +141,7 @@ def _of_another_time(spot: _Spot) -> Reservation | None:
     """Find that the value's part of its sentence says how it was, where the request asks how it is; or that another value is of today."""
     text, place, request = spot.text, spot.place, spot.request
     begin, end = _part(spot.sentences, place)
-    then = words_of("then", "times").search(text, begin, end)
+    then = words_of("then", "times").search(text, *spot.span) or _WAS_THE.match(text, place[1])
     is_past = words_of("then", "verbs").search(text, begin, end) and then is not None and then[0].lower() not in request.lower()
     if then and is_past and words_of("then", "present").search(request) and not words_of("then", "past").search(request):
         return Reservation(f"'{then[0]}' is of another time", sure=spot.again and spot.is_now(end))
@@ -167,17 +170,19 @@ def _part(sentences: Sentences, place: Place) -> Place:
 
 def stems(text: str) -> set[str]:
     """Return the words of a text that carry its matter, without their endings."""
-    return {_STEM.sub("", word) for word in normalize(text).split() if word not in tables()["small"]["words"]}
+    return {_STEM.sub("", _ORDINALS.get(word, word)) for word in normalize(text).split() if word not in tables()["small"]["words"]}
 
 
 def is_rivalled(
     sentences: Sentences, request: str, topics: Sequence[str], mine: Sequence[Place], others: Sequence[Place], *, beside: bool
 ) -> bool:
     """Return whether another value stands closer to the words of the request than the fact's or, where that counts, as close `beside` it."""
-    wanted = stems(f"{' '.join(topics)} {request}")
+    named = stems(" ".join(topics))
+    wanted = stems(request) - named
 
-    def score(place: Place) -> int:
-        return len(wanted & stems(sentences.text[slice(*_part(sentences, place))]))
+    def score(place: Place) -> tuple[int, int]:
+        said = stems(sentences.text[slice(*_part(sentences, place))])
+        return len(wanted & said), len(named & said)
 
     best, numbers = max(map(score, mine)), {sentences.number_at(start) for start, _ in mine}
     return any(score(other) > best or (beside and score(other) == best and sentences.number_at(other[0]) in numbers) for other in others)
@@ -198,11 +203,15 @@ def _of_somebody_else(spot: _Spot) -> Reservation | None:
     role = re.search(rf"(?:['’]s|\b(?:his|her|their|its|the)) (?:\w+ )?({roles})\b", text[begin : spot.place[0]], re.IGNORECASE)
     if second or (role and role[1].lower() not in f"{request} {' '.join(spot.topics)}".lower()):
         return Reservation(f"'{second or (role or [''])[0].strip()}'", sure=bool(spot.others) or bool(second))
+    named, subject = stems(" ".join(spot.topics)), _SUBJECT.match(text[begin : spot.place[0]])
+    rest = stems(f"{text[:begin]} {text[end:]}")
+    if subject and named and named <= rest and not stems(subject[1]) & (named | stems(request)) and not named & stems(text[begin:end]):
+        return Reservation(f"it is said of the {subject[1]}", sure=False)
     asked = [name for name in _names(request) if len(name) > 2]
     if len({name.split()[-1] for name in asked}) != 1 or asked[0].lower() in text[begin:end].lower():
         return None
-    named = [*_names(f". {text[begin : spot.place[0]]}"), *_FIRST_NAME.findall(text[begin : spot.place[0]])]
+    others = [*_names(f". {text[begin : spot.place[0]]}"), *_FIRST_NAME.findall(text[begin : spot.place[0]])]
     often = tables()["small"]["often"]
-    other = next((one for one in named if one not in asked[0] and one.lower() not in request.lower() and one not in often), "")
+    other = next((one for one in others if one not in asked[0] and one.lower() not in request.lower() and one not in often), "")
     elsewhere = any(asked[0].lower() in text[max(0, start - 80) : start].lower() for start, _ in spot.others)
     return Reservation(f"it is said of {other}", sure=True) if other and elsewhere else None

@@ -13,7 +13,7 @@ from talm_sim.types import Fact
 Place = tuple[int, int]
 _FILLER = frozenset(["is", "has", "the", "a", "an", "of", "in", "was", "are", "be"])
 _FIRST = re.compile(
-    r"\W*(yes|no|true|false|correct|indeed|nope|yep|yeah)\b(?=\W|$)"
+    r"\W*(yes|no|true|false|correct|indeed|nope|yep|yeah)\b(?=\s*(?:[-,.!;:)]|$)| (?:it|there|you|they|he|she|we|i|that|this|the|your|my)\b)"
     r"(?! (?:\w+ )?(?:problem|data|information|results?|one|longer)|(?:,? and|/| or) ?no)",
     re.IGNORECASE,
 )
@@ -38,7 +38,7 @@ def find_truth(sentences: Sentences, words: Words, fact: Fact) -> bool | None:
         rest = cues.idioms.sub("", text[first + (yes_or_no.end() if yes_or_no else 0) : last])
         if topic and topic <= set(normalize(rest).split()):
             near = " ".join(part for part in re.split(r"[,;:()]| - ", rest) if topic & set(normalize(part).split()))
-            return not (cues.denies.search(near) or cues.after.search(near))
+            return not (cues.denies.search(near) or cues.after.search(near) or words_of("antonyms", "anything").search(near))
     for first, found_ in opened:
         if found_ and sentences.affirms(first + found_.start(1), first + found_.end(1)):
             return found_[1].lower() not in {"no", "false", "nope"}
