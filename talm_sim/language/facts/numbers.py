@@ -135,7 +135,8 @@ def find_spelled_numbers(text: str, words: Words) -> list[WrittenNumber]:
 
 
 _RATIO = re.compile(
-    r"\b(\d+|[a-z]+) (?:out of|in|of)(?: every)? (\d+|[a-z]+)\b|\b(?:(a|one|two|three) )?(half|thirds?|quarters?|fifths?|tenths?)\b",
+    rf"\b(\d+|{'|'.join(ONES[1:11])}) (?:out of|in|of)(?: every)? (\d+|{'|'.join(ONES[1:11])})\b"
+    r"|\b(?:(a|one|two|three) )?(half|thirds?|quarters?|fifths?|tenths?)\b",
     re.IGNORECASE,
 )
 _PARTS_OF = {"half": 2, "third": 3, "quarter": 4, "fifth": 5, "tenth": 10}

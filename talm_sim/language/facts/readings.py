@@ -57,7 +57,9 @@ def _read_part(text: AnswerText, fact: Fact) -> Reading:
         return Reading(claim, stated[0].unsure if claim and not sure else "")
     others = [(value.start, value.end) for value in values if not value.right] or list(_other_names(text, fact))
     against = [
-        _span_says(text, fact, value, values) or reservation(text.sentences, text.request, (value.start, value.end), others, topics_of(fact))
+        _span_says(text, fact, value, values)
+        or _of_opposite(text, fact, value)
+        or reservation(text.sentences, text.request, (value.start, value.end), others, topics_of(fact))
         for value in sure
     ]
     if None not in against:
@@ -66,11 +68,21 @@ def _read_part(text: AnswerText, fact: Fact) -> Reading:
     slip = next((cue for cue in text.sentences.cues.corrects.finditer(text.text) if any(start > cue.end() for start, _ in others)), None)
     if slip and kind_of(fact) == "number" and any(one.right and one.start < slip.start() for one in values) and kept.start < others[-1][0]:
         return Reading(True, f"'{slip[0]}'")
-    rivals = [(one.start, one.end) for one in values if not one.right and _is_measured(text, one) == _is_measured(text, kept)]
+    rivals = [(one.start, one.end) for one in values if not one.right]
+    like = all(_is_measured(text, one) == _is_measured(text, kept) for one in values)
     mine = [(one.start, one.end) for one in sure]
     theirs = [place for place in rivals or others if not _is_set_aside(text, fact, place, (kept.start, kept.end))]
-    rivalled = len(text.facts) < 2 and is_rivalled(text.sentences, text.request, topics_of(fact), mine, theirs, beside=bool(rivals))
+    rivalled = len(text.facts) < 2 and is_rivalled(text.sentences, text.request, topics_of(fact), mine, theirs, beside=bool(rivals) and like)
     return Reading(True, "another value is as near to what was asked" if rivalled else "")
+
+
+def _of_opposite(text: AnswerText, fact: Fact, value: Value) -> Reservation | None:
+    """Return whether a value is said of the opposite of what the request asks for, where the fact itself does not say what that is."""
+    if len(text.facts) > 1 or fact.asks or _AT_END.search(text.request) or _AT_START.search(text.request):
+        return None
+    asked = fact.model_copy(update={"asks": (text.request,)})
+    opposite = text.request and is_about_opposite(text.sentences, (value.start, value.end), asked)
+    return Reservation("it is said of the opposite", sure=True) if opposite else None
 
 
 def _is_set_aside(text: AnswerText, fact: Fact, other: Place, mine: Place) -> bool:

@@ -142,6 +142,8 @@ def _of_another_time(spot: _Spot) -> Reservation | None:
     text, place, request = spot.text, spot.place, spot.request
     begin, end = _part(spot.sentences, place)
     then = words_of("then", "times").search(text, *spot.span) or _WAS_THE.match(text, place[1])
+    if then and not spot.again and not re.search(r"\d{4}", then[0]):
+        then = None
     is_past = words_of("then", "verbs").search(text, begin, end) and then is not None and then[0].lower() not in request.lower()
     if then and is_past and words_of("then", "present").search(request) and not words_of("then", "past").search(request):
         return Reservation(f"'{then[0]}' is of another time", sure=spot.again and spot.is_now(end))
@@ -164,6 +166,8 @@ def _doubted(spot: _Spot) -> Reservation | None:
 def _part(sentences: Sentences, place: Place) -> Place:
     """Return the part of a sentence around a value, between commas, brackets and the words that join sentences."""
     first, last = sentences.span(sentences.number_at(place[0]))
+    if sentences.text[first:last].lstrip().startswith("|"):
+        return first, last  # the row of a table
     cuts = [first, *(match.end() for match in _SEGMENT.finditer(sentences.text, first, last)), last]
     return max(cut for cut in cuts if cut <= place[0]), min((cut for cut in cuts if cut >= place[1]), default=last)
 

@@ -34,11 +34,12 @@ def find_truth(sentences: Sentences, words: Words, fact: Fact) -> bool | None:
         return not found.pop() if len(found) == 1 else None
     spans = [sentences.span(number) for number in range(len(sentences))]
     opened = [(first, _FIRST.match(text[first:last])) for first, last in spans]
-    for (first, last), (_, yes_or_no) in zip(spans, opened, strict=True):
-        rest = cues.idioms.sub("", text[first + (yes_or_no.end() if yes_or_no else 0) : last])
-        if topic and topic <= set(normalize(rest).split()):
-            near = " ".join(part for part in re.split(r"[,;:()]| - ", rest) if topic & set(normalize(part).split()))
-            return not (cues.denies.search(near) or cues.after.search(near) or words_of("antonyms", "anything").search(near))
+    for matter in dict.fromkeys((frozenset(topic), frozenset(topic) - {*tables()["small"]["predicates"]})):
+        for (first, last), (_, yes_or_no) in zip(spans, opened, strict=True):
+            rest = cues.idioms.sub("", text[first + (yes_or_no.end() if yes_or_no else 0) : last])
+            if matter and matter <= set(normalize(rest).split()):
+                near = " ".join(part for part in re.split(r"[,;:()]| - ", rest) if matter & set(normalize(part).split()))
+                return not (cues.denies.search(near) or cues.after.search(near) or words_of("antonyms", "anything").search(near))
     for first, found_ in opened:
         if found_ and sentences.affirms(first + found_.start(1), first + found_.end(1)):
             return found_[1].lower() not in {"no", "false", "nope"}

@@ -45,7 +45,7 @@ def unit_of(words: str) -> str:
     ('megawatt-hour', 'square-foot', 'EUR/kilogram', '')
     """
     exact, known, sizes = _spellings()
-    words = words.strip()
+    words = words.strip().replace("_", " ")
     found = exact.get(words) or known.get(fold_word(words)) or (spelled_unit(words) if len(words) > 1 else "")
     money = _tables()["currencies"].get(words.lower()) or currencies_of(words)
     if found or money:
