@@ -20,7 +20,7 @@ _AT_END = re.compile(
 )
 _AT_START = re.compile(r"\b(?:starts?|starting|begin\w*|opens?|opening|from|first|depart\w*|leaves?|takes? off|earliest)\b", re.IGNORECASE)
 _BETWEEN = re.compile(r"\bbetween \S{0,4}$", re.IGNORECASE)
-_PERHAPS = re.compile(r"\b(?:could|might|may)(?: also| well)? be \S{0,3}$", re.IGNORECASE)
+_PERHAPS = re.compile(r"\b(?:(?:could|might|may)(?: also| well)? be|maybe|perhaps|possibly) \S{0,3}$", re.IGNORECASE)
 _REFUSED = re.compile(
     r"\b(?:can['’]?t|cannot|couldn['’]t|could not|unable|not able|don['’]t (?:have|know)|no (?:tool|way|access|data|information)|sorry)\b",
     re.IGNORECASE,

@@ -25,7 +25,8 @@ _FIRST_NAME = re.compile(r"^\W*([^\W\da-z_][\w-]*(?: [^\W\da-z_][\w'’-]*)*)")
 _WAS_THE = re.compile(r" (?:was|were) (?:the|an?|our|your|my|his|her|their|its)\b")
 _SUBJECT = re.compile(r"\W*(?:the|your|my|our|his|her|its) ((?:[a-z]+ )?[a-z]+) (?:is|was|are|were|costs?|has|have)\b", re.IGNORECASE)
 _STEM = re.compile(r"(?<=\w\w\w)(?:ren|ies|es|s|ed|ing|er|e)$")
-_ORDINALS = {"first": "one", "second": "two", "third": "three", "fourth": "four", "fifth": "five"}
+_SAME_WORD = {"first": "one", "second": "two", "third": "three", "fourth": "four", "fifth": "five"}
+_SAME_WORD |= {day[:3]: day for day in ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday")}
 
 
 class Reservation(NamedTuple):
@@ -112,6 +113,12 @@ def _denied(spot: _Spot) -> Reservation | None:
     for match in words_of("before", "sure").finditer(text, first, place[0]):
         if _LISTED.fullmatch(text[match.end() : place[0]]) and match[0].lower() not in spot.request.lower():
             return Reservation(f"'{match[0]}'", sure=True)
+    if (
+        text[first : place[0]].endswith(" from ")
+        and text.startswith(" to ", place[1])
+        and words_of("moves", "words").search(text, first, place[0])
+    ):
+        return Reservation("it has been changed", sure=True)
     stop = spot.sentences.clause(*place)[1]
     for said in (text[place[1] : stop], spot.following[:40]):
         if cue := words_of("behind", "sure").search(said):
@@ -126,7 +133,7 @@ def _denied(spot: _Spot) -> Reservation | None:
 def _taken_back(spot: _Spot) -> Reservation | None:
     """Find words of change behind the value or at the beginning of the next sentence, and words of the past before it."""
     text, place, (first, last) = spot.text, spot.place, spot.span
-    cue = spot.said("behind", "unsure", text[place[1] : last][:90])
+    cue = spot.said("behind", "unsure", re.split(", (?:who|which|whose|where)\\b", text[place[1] : last][:90])[0])
     if spot.again and not cue and _SAME.match(spot.following):
         cue = spot.said("behind", "unsure", spot.following[:60])
     turns = (match.end() for match in _TURN.finditer(text, first, place[0]))
@@ -174,7 +181,7 @@ def _part(sentences: Sentences, place: Place) -> Place:
 
 def stems(text: str) -> set[str]:
     """Return the words of a text that carry its matter, without their endings."""
-    return {_STEM.sub("", _ORDINALS.get(word, word)) for word in normalize(text).split() if word not in tables()["small"]["words"]}
+    return {_STEM.sub("", _SAME_WORD.get(word, word)) for word in normalize(text).split() if word not in tables()["small"]["words"]}
 
 
 def is_rivalled(
