@@ -106,10 +106,14 @@ def _check(target: Target, found: Difference | None, p: float, baseline: Side) -
     name = f"{target.group}.{target.measure.name} against {baseline.name}"
     if found is None or found.difference is None:
         return GateResult(name, passed=False, found="no value, n 0")
-    worse = found.difference < 0 if target.measure.better == "higher" else found.difference > 0
-    passed = not (worse and p < LEVEL)
+    sign = -1 if target.measure.better == "higher" else 1
+    worse = sign * found.difference > 0
+    passed = not any(sign * size > 0 and chance < LEVEL for size, chance in ((found.difference, p), *(found.ends or ())))
     first, second = (format_figure(target.measure.model_copy(update={"value": value})) for value in (found.first, found.second))
     words = [f"{second} after {first}", f"difference {_signed(found.difference)}{_interval(found)}", f"p {_format_p(p)}", f"n {found.pairs:,}"]
+    if found.ends and found.undecided:
+        open_ = "undecided {:.0%} after {:.0%}".format(*reversed(found.undecided))
+        words.append(f"{open_}: {_signed(found.ends[0][0])} to {_signed(found.ends[1][0])}")
     needed = _scenarios_to_decide(found) if worse else None
     if needed is not None and found.pairs is not None and needed > found.pairs:
         words.append(f"about {needed:,} would decide")

@@ -70,8 +70,11 @@ def _check(gate: Gate, summary: Summary, measure: Measure) -> GateResult:
     _check_bound(gate, measure)
     value = {"value": measure.value, "lower": measure.low, "upper": measure.high}[gate.end]
     n = summary.n if measure.n is None else measure.n
-    passed = value is not None and gate.holds(value)
+    ends = [end for end in (measure.least, measure.most) if end is not None]
+    passed = value is not None and all(map(gate.holds, (value, *ends)))
     found = f"{_format_value(gate, measure, value)}, n {n:,}" if value is not None else f"no value, n {n:,}"
+    if ends:
+        found += f", {decimal(ends[0])} to {decimal(ends[1])} with the {measure.undecided:,} undecided"
     return GateResult(name, passed, found, measure.value, measure.low, measure.high, n)
 
 

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from talm_sim.comparison.compared_rows import COSTS, WEIGHTS, Side, find_side
 from talm_sim.comparison.differences import (
+    LEVEL,
     Flips,
     Paired,
     difference_of,
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
 
 __all__ = ["SELECTED", "Comparison", "Difference", "Flips", "compare", "compare_sides"]
 
-LEVEL = 0.05
-"""A difference whose corrected p value is lower is not taken for chance."""
 SELECTED = "both: {} (selected)"
 """Title of the table over the pairs in which both met what a judge labels, such as a fault."""
 _MOST_NOT_SCORED = 0.05
@@ -73,6 +72,13 @@ class Difference(FrozenModel):
     """`improved` and `regressed` where the corrected p value is below .05 and the measure says what is better; else `differs`."""
     noise: float | None = None
     """The largest difference of two epochs of one run; None where neither run was repeated whole."""
+
+    undecided: tuple[float, float] | None = None
+    """Shares of undecided episodes, where the two sides' differ by more than 5 points."""
+    ends: tuple[tuple[float, float], tuple[float, float]] | None = None
+    """Then the difference and its p value if the first's passed and the second's failed, and the other way round."""
+    can_be_undone: bool = False
+    """Whether these can turn the difference, or make it one that chance explains."""
 
     @property
     def ratio(self) -> float | None:
@@ -346,7 +352,7 @@ def _with_verdicts(differences: Sequence[Difference]) -> list[Difference]:
     for place, one in enumerate(differences):
         p = corrected.get(place)
         verdict: Verdict = ""
-        if p is not None and p < LEVEL and one.difference:
+        if p is not None and p < LEVEL and one.difference and not one.can_be_undone:
             better = {"higher": one.difference > 0, "lower": one.difference < 0}.get(one.measure.better)
             verdict = "differs" if better is None else "improved" if better else "regressed"
         found.append(one.model_copy(update={"corrected": p, "verdict": verdict}))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from operator import attrgetter, mul, sub, xor
@@ -117,6 +117,12 @@ def _sort(rows: Iterable[Row], key: Callable[[Row], tuple[str, str]]) -> dict[tu
     return found
 
 
+LEVEL = 0.05
+"""A difference whose corrected p value is lower is not taken for chance."""
+_MOST_UNEQUAL = 0.05
+"""Between two sides' shares of undecided episodes; above it, which ones were left open can decide a difference."""
+
+
 def difference_of(paired: Paired, group: str, measure: Measure, *, derived: bool, seed: int) -> dict[str, Any] | None:
     """Return the fields of a `Difference`; None if no pair has a value.
 
@@ -127,7 +133,8 @@ def difference_of(paired: Paired, group: str, measure: Measure, *, derived: bool
     own = [pair for pair in scored if pair.group == group]
     known = {"group": group, "measure": measure, "noise": None}
     if not derived and _is_mean(paired, group, measure.name):
-        return _difference_of_means(own, measure.name, seed, known)
+        found = _difference_of_means(own, measure.name, seed, known)
+        return found if found is None else found | _ends(paired, own, seed, found)
     figure = find_task(paired.first.task).figure(group, measure.name)
     if figure is not None:
         return _difference_of_figures(scored if derived else own, figure, seed, known, tested=not derived)
@@ -155,6 +162,30 @@ def _is_mean(paired: Paired, group: str, name: str) -> bool:
 
 def _value_in(side: Side, group: str, name: str) -> float | None:
     return next((one.measure.value for one in side.columns if (one.group, one.measure.name) == (group, name)), None)
+
+
+def _ends(paired: Paired, own: Sequence[Pair], seed: int, found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what undecided episodes leave open, if one side has so many more: the differences if they fail in one and pass in the other."""
+    known = {name: found[name] for name in ("group", "measure", "noise")}
+    group, name = found["group"], found["measure"].name
+    columns = [one.measure for side in (paired.first, paired.second) for one in side.columns if (one.group, one.measure.name) == (group, name)]
+    if not any(one.undecided for one in columns):
+        return {}
+    sides = ([row for pair in own for row in getattr(pair, side) if row.scored] for side in ("first", "second"))
+    shares = [sum(row.values.get(name) is None for row in rows) / len(rows) for rows in sides]
+    if abs(shares[1] - shares[0]) <= _MOST_UNEQUAL:
+        return {}
+    ends = []
+    for passed in (False, True):
+        filled = [replace(pair, first=_fill(pair.first, name, not passed), second=_fill(pair.second, name, passed)) for pair in own]
+        end = _difference_of_means(filled, name, seed, known) or {}
+        ends.append((end["difference"], end["p"]))
+    undone = any(size * found["difference"] <= 0 or p >= LEVEL for size, p in ends)
+    return {"undecided": tuple(shares), "ends": tuple(ends), "can_be_undone": undone}
+
+
+def _fill(rows: Sequence[Row], name: str, passed: bool) -> list[Row]:
+    return [row.model_copy(update={"values": {**row.values, name: passed}}) if row.values.get(name) is None else row for row in rows]
 
 
 class _Means(NamedTuple):

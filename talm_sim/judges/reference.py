@@ -7,16 +7,19 @@ from collections.abc import Sequence
 from talm_sim.common.json_values import read_result, same_value, value_at
 from talm_sim.judges.base import Judge
 from talm_sim.judges.prompts import messages_to_user
-from talm_sim.language.facts.claims import stated_last
+from talm_sim.language.facts.claims import read_last
 from talm_sim.language.facts.statements import AnswerText
 from talm_sim.types import Episode, Fact, Facts, GoldCall, Measured, MissingKind, Scenario, ToolEvent, Verdict
+
+UNDECIDED = "undecided"
+"""Begins the explanation of a verdict that the rules leave open."""
 
 
 class ReferenceJudge(Judge):
     """Passes an episode by its scenario's required facts and gold calls. It does not apply to a scenario without facts (imported outputs)."""
 
     name = "reference"
-    rules = 6
+    rules = 7
     measure = Measured(
         name="reference", head="Reference", about="the answer contains every required fact, and every gold call was made", better="higher"
     )
@@ -33,9 +36,10 @@ class ReferenceJudge(Judge):
             return None, "not applicable: the scenario has no reference facts"
         facts = scenario.target.required
         request = user_text(scenario)
-        texts = [AnswerText(text, request, facts) for text in messages_to_user(episode, scenario)]
+        texts = [AnswerText(text, request, facts, scenario.language) for text in messages_to_user(episode, scenario)]
         known = "\n".join([*(str(event.result) for event in episode.tool_events), *(f"{one.value} {' '.join(one.accepted)}" for one in facts)])
-        lacking = [f"fact '{fact.name}' ({fact.value}) is not in the answer" for fact in facts if not stated_last(fact, texts, known)]
+        read = {fact: read_last(fact, texts, known) for fact in facts}
+        lacking = [f"fact '{fact.name}' ({fact.value}) is not in the answer" for fact, one in read.items() if not (one.claim or one.unsure)]
         events = episode.tool_events
         for index, call in enumerate(scenario.gold_calls):
             tried = [event for event in events if is_gold_call(scenario, index, event)]
@@ -46,6 +50,8 @@ class ReferenceJudge(Judge):
                 )
         if lacking:
             return False, "; ".join(lacking)
+        if unsure := [f"fact '{fact.name}' ({fact.value}): {one.unsure}" for fact, one in read.items() if one.unsure]:
+            return None, f"{UNDECIDED}: {'; '.join(unsure)}"
         return True, f"all facts ({len(facts)}) are in the answer and all gold calls ({len(scenario.gold_calls)}) were made"
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from talm_sim.errors import line_to_copy
 from talm_sim.tasks import AgentOptions, RunView
 from talm_sim.tasks.outcomes import NO_ANSWER
-from talm_sim.types import Episode, Row, Termination, Verdict
+from talm_sim.types import Episode, Row, Summary, Termination, Verdict
 
-_LEAST, _SHARE = 10, 0.25
-"""A cause is named if at least a quarter of at least so many episodes share it."""
+_LEAST, _SHARE, _SHARE_UNDECIDED = 10, 0.25, 0.1
+"""A cause is named if at least a quarter of at least so many episodes share it; more than a tenth of what is undecided."""
 _MOST_UNDECIDED = 0.05
 """Share of the verdicts asked of a model above which its judge is of no use."""
 
@@ -59,6 +60,15 @@ def undecided_verdicts(run: RunView) -> dict[str, tuple[list[Verdict], int]]:
     return {judge: one for judge, one in found.items() if one[0]}
 
 
+def say_undecided(name: str, summaries: Iterable[Summary]) -> Iterator[str]:
+    """Say of which groups of a run a judge left over a tenth undecided, and what decides them."""
+    left = [(one, measure.undecided) for one in summaries if not one.derived for measure in one.measures if measure.undecided]
+    much = [f"{one.group} {open_:,} of {one.n:,}" for one, open_ in left if open_ > _SHARE_UNDECIDED * one.n]
+    if much:
+        ways = (("--judge-model", "PROVIDER/NAME"), ("--judge", "person"))
+        yield f"undecided: {'; '.join(much)}; to decide them: {' or '.join(line_to_copy('talm-sim', 'judge', name, *way) for way in ways)}"
+
+
 def find_causes(run: RunView, rows: Sequence[Row]) -> Iterator[str]:
     """Yield the causes that a quarter of a run's episodes share, the commonest first, without what `find_lost` and a judge's note say."""
     scored = {row.episode: row for row in rows if row.scored}
@@ -73,7 +83,7 @@ def find_causes(run: RunView, rows: Sequence[Row]) -> Iterator[str]:
                 if holds(episode, scored[episode.id]) and not (told and holds is _UNDECIDED[0]):
                     found.setdefault(words, []).append(episode)
     for words, episodes in sorted(found.items(), key=lambda item: -len(item[1])):
-        if len(episodes) >= _SHARE * len(scored):
+        if len(episodes) >= _SHARE * len(scored) or (words == _UNDECIDED[1] and len(episodes) > _SHARE_UNDECIDED * len(scored)):
             yield words.format(k=len(episodes), n=len(scored)) if isinstance(words, str) else words(episodes, len(scored))
 
 
@@ -99,7 +109,7 @@ def _say_all_failed(episodes: Sequence[Episode], whole: int) -> str:
 _Cause = tuple[Callable[[Episode, Row], bool], Callable[[Sequence[Episode], int], str] | str]
 _UNDECIDED: _Cause = (
     lambda _, row: row.outcome == "not_decided",
-    "the judge could not decide {k} of {n}; a model can: talm-sim judge RUN --judge-model PROVIDER/NAME",
+    "the judge could not decide {k} of {n}; a model can: talm-sim judge RUN --judge-model PROVIDER/NAME, or you: --judge person",
 )
 _CAUSES: Sequence[_Cause] = (
     (

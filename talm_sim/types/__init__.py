@@ -38,14 +38,12 @@ from talm_sim.types.measures import (
     UNPARSED,
     Curve,
     LabelMeasured,
-    Line,
     Matrix,
     Measure,
     Measured,
     Outcome,
     Rate,
     Row,
-    Section,
     Series,
     Summary,
     Verdict,
@@ -74,6 +72,7 @@ from talm_sim.types.scenarios import (
     Turn,
     YesNo,
 )
+from talm_sim.types.steps import Line, Section
 from talm_sim.types.tools import (
     FINISH,
     GoldCall,

@@ -170,6 +170,12 @@ class Measure(FrozenModel):
     """Which of two values is better; a comparison calls no difference an improvement without it."""
     by_ratio: bool = Field(default=False, exclude_if=lambda by_ratio: not by_ratio)
     """For a number: whether a comparison also says how many times as large the second value is."""
+    undecided: int | None = Field(default=None, exclude_if=lambda undecided: undecided is None)
+    """For a rate: how many episodes beside its n its judge could not decide; None where it decided all."""
+    least: float | None = Field(default=None, exclude_if=lambda least: least is None)
+    """Its value if all of these had failed."""
+    most: float | None = Field(default=None, exclude_if=lambda most: most is None)
+    """Its value if all of these had passed."""
     by: str = ""
     """For a column: the judge it is from, or `no judge`; it is shown below the head if all groups agree."""
 
@@ -181,9 +187,12 @@ class Measure(FrozenModel):
         return Rate(k=self.k or 0, n=self.n or 0, value=self.value, low=self.low, high=self.high)
 
     @classmethod
-    def of(cls, rate: Rate | None, name: str, head: str, **more: Any) -> Measure:
-        """Make a measure from a rate; None keeps the place without a value."""
+    def of(cls, rate: Rate | None, name: str, head: str, *, undecided: int = 0, **more: Any) -> Measure:
+        """Make a measure from a rate; None keeps the place without a value. `undecided` gives it the range that these episodes leave open."""
         known = {} if rate is None else rate.model_dump()
+        if rate is not None and undecided:
+            ends = (rate.k / (rate.n + undecided), (rate.k + undecided) / (rate.n + undecided))
+            known |= {"undecided": undecided, "least": ends[0], "most": ends[1]}
         return cls(name=name, head=head, kind="rate", **known, **more)
 
 
@@ -274,9 +283,10 @@ class Summary(FrozenModel):
     def record(self) -> dict[str, Any]:
         """Return the summary as one flat row of data.
 
-        `group`, `total`, `n`, `not_scored` (how many), the facts; a rate as `<name>`, `<name>_low`, `<name>_high`, `<name>_k`, `<name>_n`, a
-        score without `_k`, and without `_n` if it has none, a number as `<name>` alone; each cell of a matrix as `<row>_as_<column>`; each
-        value of a curve as `<curve>_<series>_<bin>`, bins counted from 1.
+        `group`, `total`, `n`, `not_scored` (how many), the facts; a rate as `<name>`, `<name>_low`, `<name>_high`, `<name>_k`, `<name>_n`, and
+        with undecided episodes `<name>_undecided`, `<name>_least`, `<name>_most`; a score without `_k`, and without `_n` if it has none, a
+        number as `<name>` alone; each cell of a matrix as `<row>_as_<column>`; each value of a curve as `<curve>_<series>_<bin>`, bins counted
+        from 1.
         """
         row: dict[str, Any] = {"group": self.group, "total": self.total, "n": self.n, "not_scored": sum(self.not_scored.values()), **self.facts}
         for one in self.measures:
@@ -287,6 +297,8 @@ class Summary(FrozenModel):
                 row |= {f"{one.name}_k": one.k, f"{one.name}_n": one.n}
             elif one.n is not None:
                 row[f"{one.name}_n"] = one.n
+            if one.undecided is not None:
+                row |= {f"{one.name}_undecided": one.undecided, f"{one.name}_least": one.least, f"{one.name}_most": one.most}
         for matrix in self.matrices:
             for gold, counts in zip(matrix.rows, matrix.counts, strict=True):
                 row |= {f"{gold}_as_{found}": count for found, count in zip(matrix.columns, counts, strict=True)}
@@ -336,26 +348,6 @@ def summary_table(summaries: Sequence[tuple[Sequence[str], Summary]], fields: Se
         rows.append([*before, summary.group, size, *(format_figure_with_interval(summary.measure(name)) for name in every)])
     heads = {**dict.fromkeys(fields, ""), "group": "", "n": "scored episodes", **{one.head: one.note for one in every.values()}}
     return html_table(heads, rows)
-
-
-class Line(FrozenModel):
-    """One line of a section, with its style."""
-
-    text: str
-    style: Literal["plain", "strong", "faint", "good", "bad", "notice"] = "plain"
-
-
-class Section(FrozenModel):
-    """A part of an episode's page that its task adds."""
-
-    title: str
-    lines: tuple[tuple[Line, ...], ...]
-    """Lines, each of one or more parts side by side."""
-
-    @classmethod
-    def of(cls, title: str, lines: Sequence[str]) -> Section:
-        """Make a section of plain lines."""
-        return cls(title=title, lines=tuple((Line(text=line),) for line in lines))
 
 
 class Verdict(FrozenModel):

@@ -1,13 +1,34 @@
-"""List the steps of an episode, and find the first one at which two episodes differ."""
+"""The sections of an episode's page and the steps of an episode, and the first step at which two episodes differ."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
+from typing import Literal
 
 from talm_sim.types.base import FrozenModel
 from talm_sim.types.episodes import Episode, Event, ToolEvent
+
+
+class Line(FrozenModel):
+    """One line of a section, with its style."""
+
+    text: str
+    style: Literal["plain", "strong", "faint", "good", "bad", "notice"] = "plain"
+
+
+class Section(FrozenModel):
+    """A part of an episode's page that its task adds."""
+
+    title: str
+    lines: tuple[tuple[Line, ...], ...]
+    """Lines, each of one or more parts side by side."""
+
+    @classmethod
+    def of(cls, title: str, lines: Sequence[str]) -> Section:
+        """Make a section of plain lines."""
+        return cls(title=title, lines=tuple((Line(text=line),) for line in lines))
 
 
 class Step(FrozenModel):

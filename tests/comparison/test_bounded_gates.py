@@ -10,9 +10,10 @@ import pytest
 
 import talm_sim
 from talm_sim.common.gate import read_gate
-from talm_sim.comparison.bounded_gates import check_names, find_measures, planned_summaries
+from talm_sim.comparison.bounded_gates import _check, check_names, find_measures, planned_summaries
 from talm_sim.comparison.gate_set import Gates
 from talm_sim.errors import PrerequisiteError
+from talm_sim.judges.stats import wilson
 from talm_sim.runs.plan import plan
 from talm_sim.runs.resolve import configure
 from talm_sim.tasks import Job
@@ -34,6 +35,14 @@ def test_a_gate_without_a_group_is_for_each_row_that_repeats_no_others() -> None
     assert rows("pass_rate") == [("perfect", "pass_rate"), ("a.b", "pass_rate")]
     assert rows("whole") == [("both", "whole")]
     assert rows("both.pass_rate") == [("both", "pass_rate")]
+
+
+def test_a_gate_is_met_only_if_it_is_met_however_the_undecided_episodes_ended() -> None:
+    measure = Measure.of(wilson(3, 6), "pass_rate", "PR", undecided=4)
+    assert (measure.least, measure.most) == (0.3, 0.7)
+    for text, passed in {"pass_rate>=0.5": False, "pass_rate>=0.3": True, "pass_rate<=0.5": False, "pass_rate<=0.7": True}.items():
+        result = _check(read_gate(text), Summary(group="perfect", n=10, total=10), measure)
+        assert (result.passed, ".30 to .70 with the 4 undecided" in result.found) == (passed, True)
 
 
 def test_points_may_be_part_of_groups_and_of_measures() -> None:

@@ -58,6 +58,21 @@ def test_of_few_pairs_that_differ_the_interval_is_newcombes() -> None:
     assert (same.p, same.verdict) == (1.0, "")
 
 
+def test_what_one_side_leaves_undecided_can_undo_a_difference() -> None:
+    """Where the shares differ by over 5 points, a regression is called one only if it is one however the undecided episodes ended."""
+    open_ = (PASS.model_copy(update={"undecided": 1}),)
+
+    def against(*values: Any) -> Comparison:
+        return compare_sides(made_side(rows_of(*[T] * 16, *[F] * 4)), made_side(rows_of(*values), "b", measures=open_))
+
+    undone, stands = against(*[F] * 12, *[None] * 6, T, T), against(*[F] * 14, None, None, *[F] * 4)
+    (one,), (other,) = undone.differences, stands.differences
+    assert one.p is not None and one.p < 0.05 and one.ends is not None and one.ends[1][0] == pytest.approx(-0.4)
+    assert (one.undecided, one.can_be_undone, one.verdict) == ((0, 0.3), True, "")
+    assert (other.can_be_undone, other.verdict) == (False, "regressed")
+    assert "undecided .00 and .30 (A, B)" in " ".join(line.plain.strip() for line in comparison_lines(undone))
+
+
 def test_epochs_of_a_scenario_are_averaged_first() -> None:
     one = found(rows_of([T, F, F], [T, T, T], [F, F, F, F, F, F]), rows_of([T, T, F], [T, F, F], [T, F, F]))
     assert one.pairs == 3

@@ -56,7 +56,7 @@ class Polite(Short):
 @pytest.mark.parametrize(
     ("name", "digest"),
     [
-        ("reference", "b33a2851dc8b"),
+        ("reference", "8b332ae4ee6a"),
         ("llm", "7c892557b46c"),
         ("preference", "9bbda2b85512"),
         ("behaviour", "0ed91a936a55"),

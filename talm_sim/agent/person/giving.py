@@ -13,10 +13,11 @@ from itertools import pairwise
 
 from talm_sim.agent.person.knowledge import Knowledge, KnownThing
 from talm_sim.language.facts.claims import gives, is_rejected
-from talm_sim.language.facts.cldr_spellings import month_of, unit_of
+from talm_sim.language.facts.cldr_spellings import month_of
 from talm_sim.language.facts.dates import iso_parts
 from talm_sim.language.facts.names import normalize
 from talm_sim.language.facts.statements import AnswerText, Value, kind_of
+from talm_sim.language.facts.units import unit_of
 from talm_sim.language.question_words import stem
 from talm_sim.language.said.counts import bounded, counted, counts_in_words, follows, is_ordinal, stems
 from talm_sim.language.said.spoken_values import names_in, spelt_numbers, turns, values_in

@@ -17,7 +17,7 @@ from talm_sim.errors import format_names, line_to_copy
 from talm_sim.judges.base import CUT_OFF
 from talm_sim.models.registry import has_traffic
 from talm_sim.runs.prices import Price
-from talm_sim.store.causes import find_lost, undecided_verdicts
+from talm_sim.store.causes import find_lost, say_undecided, undecided_verdicts
 from talm_sim.store.people.alone import ALONE
 from talm_sim.store.people.kept_verdicts import is_of_people
 from talm_sim.store.stored_run import StoredRun
@@ -78,7 +78,9 @@ def block_of(stored: StoredRun, *, against: str | None = None, prices: Mapping[s
     if against == "paper" and not (paper and paper.rows):
         notes.append("against paper: no published row is about these scenarios and settings")
     alerts += took if prices is not None else []  # whoever gives prices asks what it cost
-    return Block(title, summaries, notes, alerts, control, terms, (paper,) if paper else ())
+    return Block(
+        title, summaries, notes, alerts, control, terms, (paper,) if paper else (), above=[*say_undecided(short_name(stored.path), summaries)]
+    )
 
 
 def _block_of_people(stored: StoredRun) -> Block:

@@ -94,6 +94,11 @@ def _about(one: Comparison) -> Iterator[str]:
     for note in dict.fromkeys(difference.measure.note for difference in one.differences if difference.ratio is not None):
         ratios = [f"{each.group} {_decimal(each.ratio)}" for each in one.differences if each.measure.note == note and each.ratio is not None]
         yield f"{note}, B / A: {', '.join(ratios)}"
+    for each in one.differences:
+        if each.undecided and each.ends:
+            shares, ends = (" and ".join(map(_decimal, pair)) for pair in (each.undecided, [size for size, _ in each.ends]))
+            undone = ", which can undo the difference" if each.can_be_undone else ""
+            yield f"{each.group} {each.measure.head}: undecided {shares} (A, B); with these B - A is between {ends}{undone}"
     for name, (before, after) in one.changed.items():
         yield f"{name.replace('_', ' ')}: {one_line(before, 60)} (A), {one_line(after, 60)} (B)"
 

@@ -28,6 +28,8 @@ class Block:
     """Words of the title that a reader may not know, with their meanings."""
     papers: Sequence[PaperRows] = ()
     """Published rows to show below its own, one per published table."""
+    above: Sequence[str] = ()
+    """Lines above its table, without which the figures mislead."""
     rows_are: str = "group"
     """What a row is about, in a word."""
 

@@ -61,6 +61,7 @@ def figure(one: Measure | None, width: int) -> str:
 
 def _render_block(block: Block) -> Iterator[Text]:
     yield from block_title(block)
+    yield from note_lines(block.above)
     for number, measures in enumerate(_split(columns(block.summaries))):
         if number:
             yield Text()

@@ -130,6 +130,8 @@ class Sentences:
         following = _NEXT_WORD.match(self.text, place, place + 24)
         if _DAY_BEFORE.search(before) and following and month_of(following[1]):
             return False
+        if before.endswith("No") and not self.text[place + 1 : place + 3].strip()[:1].isdigit():
+            return True
         return not _NO_END.search(before)
 
     def _own_mark(self, start: int, end: int) -> str:

@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from functools import lru_cache
 
-from talm_sim.language.facts.cldr_spellings import month_of, unit_of
+from talm_sim.language.facts.cldr_spellings import month_of
 from talm_sim.language.facts.names import Words, normalize, places_of
 from talm_sim.language.facts.numbers import find_numbers, states_number
+from talm_sim.language.facts.readings import Reading, read_fact
 from talm_sim.language.facts.statements import AnswerText, Value, kind_of, split_fact
 from talm_sim.language.facts.topics import topics_of
+from talm_sim.language.facts.units import unit_of
 from talm_sim.types import Fact
 
 _BEHIND = 60
@@ -227,8 +229,8 @@ def _counts_otherwise(text: AnswerText, fact: Fact, first: int, last: int, is_no
     return False
 
 
-def stated_last(fact: Fact, texts: Sequence[AnswerText], known: str = "") -> bool:
-    """Return whether the fact is stated in the last of several texts that says something of it: its value, or another name.
+def read_last(fact: Fact, texts: Sequence[AnswerText], known: str = "") -> Reading:
+    """Return what is said of the fact by the last of several texts that says something of it: its value, or another name.
 
     Args:
         fact: The fact.
@@ -236,11 +238,11 @@ def stated_last(fact: Fact, texts: Sequence[AnswerText], known: str = "") -> boo
         known: All that the agent was told.
     """
     for text in reversed(texts):
-        said = text.find_claim(fact)
-        about = _sentences_about(text, fact) if said is None and _is_name(fact) else ()
-        if said is not None or any(_names_something(text, fact, *span, known, (_GIVEN_NAME,)) for span in about):
-            return said is True
-    return False
+        read = read_fact(text, fact)
+        about = _sentences_about(text, fact) if read.claim is None and _is_name(fact) else ()
+        if read.claim is not None or read.unsure or any(_names_something(text, fact, *span, known, (_GIVEN_NAME,)) for span in about):
+            return read
+    return Reading(None)
 
 
 def names_something_new(text: AnswerText, fact: Fact, known: str) -> bool:

@@ -26,6 +26,9 @@ _TEX_TEXT = re.compile(r"\\(?:text|mathrm|mathbf|mathit|textbf|operatorname)\{([
 _BETWEEN_SCRIPTS = re.compile(
     r"(?<=[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f])(?=[\dA-Za-z])|(?<=[\dA-Za-z])(?=[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f])"
 )
+_FRACTIONS = {"¼": ".25", "½": ".5", "¾": ".75"}
+_FRACTION = re.compile(r"(\d+)? ?([¼½¾])")
+_GLUED = re.compile(r"(?<![\w-])[A-Z]{3}(?=\d[\d.,]*(?![\w-]))")
 _SPACES = re.compile(r"[^\S\n]+")
 _LINES = re.compile(r" ?(?:\n ?)+")
 _SYMBOLS = {
@@ -52,13 +55,14 @@ def normalize_answer(text: str) -> str:
     >>> normalize_answer("**7.18**\u00a0: 1,  10⁻⁸, 3256メートル")
     '7.18 : 1, 10^-8, 3256 メートル'
     """
-    text = MANY_MARKS.sub(r"\1", text)
+    text = _FRACTION.sub(lambda match: f"{match[1] or 0}{_FRACTIONS[match[2]]}", MANY_MARKS.sub(r"\1", text))
     text = _SUPERSCRIPT_RUN.sub(lambda match: "^" + match[0].translate(_SUPERSCRIPTS), text)
     text = _GROUP_SPACE.sub("", text.translate(_DASHES))
     text = _LATIN_MARKS.sub("", unicodedata.normalize("NFKC", text))
     if not text.isascii():
         text = "".join(str(unicodedata.digit(char)) if char.isdecimal() and not char.isascii() else char for char in text)
     text = _MARKUP.sub("", _TEX_TEXT.sub(r"\1", text)).replace("\\times", "×").replace("\\cdot", "·").replace("^\\circ", "°")
+    text = _GLUED.sub(lambda match: f"{match[0]} " if match[0].casefold() in _table()["currencies"] else match[0], text)
     return _LINES.sub("\n", _SPACES.sub(" ", _BETWEEN_SCRIPTS.sub(" ", text)))
 
 
@@ -74,11 +78,17 @@ def scale_of(word: str) -> int | None:
     return int(power) if power else None
 
 
-def unit_of(words: str) -> str:
-    """Return the unit or currencies that `words` may name, separated by spaces, or nothing: `kr` is `NOK SEK DKK ISK`."""
-    word, table = fold_word(words).strip(), _table()
-    found = [table["units"].get(word), _SYMBOLS.get(word) or table["currencies"].get(word) or table["common_currencies"].get(word)]
-    return " ".join(one for one in found if one)
+def spelled_unit(word: str) -> str:
+    """Return the unit that a word names in any language of the table, or nothing."""
+    unit: str = _table()["units"].get(fold_word(word), "")
+    return unit
+
+
+def currencies_of(word: str) -> str:
+    """Return the currencies that a word may name, separated by spaces, or nothing: `kr` is `NOK SEK DKK ISK`."""
+    table, word = _table(), fold_word(word)
+    money: str = _SYMBOLS.get(word) or table["currencies"].get(word) or table["common_currencies"].get(word) or ""
+    return money
 
 
 def country_of(words: str) -> str:
@@ -123,19 +133,3 @@ def _words_by_meaning(kind: str) -> Mapping[str, Sequence[str]]:
     for word, meaning in _table()[kind].items():
         words.setdefault(meaning, []).append(word)
     return words
-
-
-def convert(value: float, unit: str, other: str) -> float | None:
-    """Return a value in another unit; None if the two do not measure the same thing.
-
-    >>> convert(1672.45, "megaelectronvolt", "gigaelectronvolt"), convert(3.0, "kilometer", "kelvin")
-    (1.67245, None)
-    """
-    if unit == other:
-        return value
-    factors = _table()["factors"]
-    unit, other = unit.split(" ", maxsplit=1)[0], other.split(" ", maxsplit=1)[0]
-    if unit not in factors or other not in factors or factors[unit][0] != factors[other][0]:
-        return None
-    (_, factor, zero), (_, other_factor, other_zero) = factors[unit], factors[other]
-    return float(f"{(value * factor + zero - other_zero) / other_factor:.12g}")

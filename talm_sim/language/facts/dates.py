@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 
@@ -25,8 +26,13 @@ _FORMS = tuple(
         rf"(?<![\d]){_YEAR}[ ,-]{{0,2}}{_MONTH}[ -]?(?P<day>\d{{1,2}})(?!\d)",
         rf"(?<![\d.])(?P<day>\d{{1,2}})\. ?(?P<month>\d{{1,2}})\.(?: ?{_YEAR}(?!\d)|(?! ?\d))",
         rf"(?:{_YEAR} ?[年년] ?)?(?P<month>\d{{1,2}}) ?[月월] ?(?P<day>\d{{1,2}}) ?[日号號일]",
+        rf"(?<![\d.,:])(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?= ?(?:-|to|until|till) ?\d{{1,2}}(?:st|nd|rd|th)? {_MONTH}"
+        rf"(?:{_JOIN}{_YEAR}(?!\d))?)",
         rf"(?<!\d)(?P<day>\d{{1,2}}) tháng (?P<month>\d{{1,2}})(?:,? (?:năm )?{_YEAR})?",
     )
+)
+_SAME_MONTH = re.compile(
+    rf"(?:st|nd|rd|th)? ?(?:-|to|until|till) ?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:%]|[.,]\d)(?:{_JOIN}{_YEAR}(?!\d))?"
 )
 _SLASHED = re.compile(r"(?<![\d/.-])(\d{1,2})([/.-])(\d{1,2})\2(\d{4})(?![\d/])")
 _TIME = re.compile(
@@ -36,12 +42,32 @@ _TIME = re.compile(
     re.IGNORECASE,
 )
 _HALF = re.compile(r" ?(?:\(?)([ap])\.? ?m\b", re.IGNORECASE)
-_DOT_TIME_BEFORE = re.compile(r"(?:\b(?:at|um|alle|ore|às|as|a las|kl|à|gegen|by|rises|sets|time:?|zeit:?))\.? ?$", re.IGNORECASE)
-_DOT_TIME_BEHIND = re.compile(r" ?(?:uhr\b|[ap]\.? ?m\b|hrs?\b|h\b|o['\u2019]clock|utc\b|gmt\b|local time)", re.IGNORECASE)
+_DOT_TIME_BEFORE = re.compile(
+    r"(?:\b(?:at|um|alle|ore|às|as|a las|kl|à|gegen|by|rises|sets|time:?|zeit:?)|\d{1,2}\.[0-5]\d ?(?:-|to|until|till))\.? ?$", re.IGNORECASE
+)
+_DOT_TIME_BEHIND = re.compile(
+    r" ?(?:uhr\b|[ap]\.? ?m\b|hrs?\b|h\b|o['\u2019]clock|utc\b|gmt\b|local time"
+    r"|(?:-|to|until|till) ?[012]?\d\.[0-5]\d(?!\d| ?[€$£%]))",
+    re.IGNORECASE,
+)
 _HOUR_PLACES = {"noon": 12, "midday": 12, "midnight": 0, "mittag": 12, "mitternacht": 0, "midi": 12, "minuit": 0, "mediodía": 12,
                 "medianoche": 0,
                 "mezzogiorno": 12, "mezzanotte": 0, "meio-dia": 12, "meia-noite": 0, "正午": 12}  # fmt: skip
 _NAMED_HOUR = re.compile("|".join(rf"(?<![\w-]){word}(?!\w)" if word[0].isascii() else word for word in _HOUR_PLACES), re.IGNORECASE)
+_HOURS = "twelve one two three four five six seven eight nine ten eleven".split()  # noqa: SIM905
+_MINUTES = {"": 0, "five": 5, "ten": 10, "fifteen": 15, "quarter": 15, "a quarter": 15, "twenty": 20, "twenty five": 25, "half": 30,
+            "thirty": 30, "thirty five": 35, "forty": 40, "forty five": 45, "fifty": 50, "fifty five": 55}  # fmt: skip
+_HOUR_WORD = "|".join(_HOURS)
+_SINGLE = "|".join(word.replace(" ", "[- ]") for word in sorted(_MINUTES, key=len, reverse=True) if "y" in word or word in {"ten", "fifteen"})
+_IN_WORDS = re.compile(
+    rf"\b(?:(?P<minutes>(?:a )?quarter|half|twenty[- ]five|five|ten|twenty|\d{{1,2}})(?: minutes)? (?P<way>past|after|to|before|of|till)"
+    rf" (?P<hour>{_HOUR_WORD}|noon|midnight|\d{{1,2}}(?![\d:.]))"
+    rf"|half (?P<half>{_HOUR_WORD})(?! ?(?:%|percent|[a-z]+s\\b))"
+    rf"|(?P<clock>{_HOUR_WORD})(?= o['\u2019]clock| ?[ap]\.?m\b| in the (?:morning|afternoon|evening)| tonight| at night)"
+    rf"|(?:(?<=at )|(?<=by )|(?<=from )|(?<=until )|(?<=till )|(?<=: ))(?P<bare>{_HOUR_WORD})(?:[- ](?P<after>{_SINGLE}))?"
+    r"(?! ?(?:%|percent|[a-z]+s\b)))\b",
+    re.IGNORECASE,
+)
 """Whole words where a script has spaces: "afternoon", "Nachmittag" and "après-midi" hold a name of an hour and are none."""
 _ISO = re.compile(
     r"(?P<date>\d{4}-\d{2}-\d{2})(?:[T ](?P<hour>\d{2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?"
@@ -96,6 +122,11 @@ def find_dates(text: str, language: str = "en") -> list[WrittenDate]:
         if len(readings) == 1:
             ((month, number),) = readings
             found[match.start(), month, number] = WrittenDate(year, month, number, match.start(), match.end())
+    for one in [*found.values()]:
+        to = _SAME_MONTH.match(text, one.end) if text[one.start].isalpha() and one.year is None else None
+        if to and _is_day(None, one.month, int(to["day"])):
+            year = int(to["year"]) if to["year"] else None
+            found[to.start("day"), one.month, int(to["day"])] = WrittenDate(year, one.month, int(to["day"]), to.start("day"), to.end())
     kept: list[WrittenDate] = []
     for day in sorted(found.values(), key=lambda day: (day.start, day.year is None)):
         last = kept[-1] if kept else None
@@ -105,6 +136,17 @@ def find_dates(text: str, language: str = "en") -> list[WrittenDate]:
             # "February 10" is a part of "10 2024", as "2024 February" is of "2024 February 10".
             kept[-1] = day
     return kept
+
+
+def find_slashed(text: str, locale: str = "") -> Iterator[tuple[WrittenDate, str]]:
+    """Yield the readings of days such as 4/12/2026, each with why it is unsure; empty where the locale says which one is meant."""
+    for match in _SLASHED.finditer(text):
+        first, second, year = int(match[1]), int(match[3]), int(match[4])
+        american = locale.lower() in {"en-us", "en_us"}
+        readings = [(first, second)] if american else [(second, first)] if locale[2:3] in {"-", "_"} else [(first, second), (second, first)]
+        readings = [reading for reading in readings if _is_day(year, *reading)]
+        why = f"'{match[0]}' is one day in America and another elsewhere" if len(readings) > 1 else ""
+        yield from ((WrittenDate(year, *reading, *match.span()), why) for reading in readings)
 
 
 def _is_day(year: int | None, month: int, day: int) -> bool:
@@ -123,11 +165,33 @@ def find_times(text: str, language: str = "en") -> list[WrittenTime]:
     """
     text, cues = normalize_answer(text), cues_of(language)
     found = [WrittenTime((_HOUR_PLACES[match[0].lower()], 0, None), *match.span()) for match in _NAMED_HOUR.finditer(text)]
+    if language == "en":
+        found += [WrittenTime(clock, *match.span()) for match in _IN_WORDS.finditer(text) for clock in _clocks_in_words(match, cues)]
     for match in _TIME.finditer(text):
         clock = _clock(match, cues)
         if clock is not None:
             found.append(WrittenTime(clock, *match.span()))
     return sorted(found, key=lambda time: time.start)
+
+
+def _clocks_in_words(match: re.Match[str], cues: Cues) -> Iterator[ClockTime]:
+    """Yield what a time in words may be: both halves of the day where nothing says which."""
+    said = (match["hour"] or match["half"] or match["clock"] or match["bare"]).lower()
+    hour = _HOUR_PLACES.get(said) if said in _HOUR_PLACES else int(said) if said.isdigit() else _HOURS.index(said)
+    minutes = _MINUTES[(match["minutes"] or "").lower().replace("-", " ")] if not (match["minutes"] or "").isdigit() else int(match["minutes"])
+    minutes = 30 if match["half"] else minutes
+    minutes = _MINUTES[match["after"].lower().replace("-", " ").strip()] if match["after"] else minutes
+    if hour is None or hour > 24:
+        return
+    total = hour * 60 + (-minutes if (match["way"] or "").lower() in {"to", "before", "of", "till"} else minutes)
+    behind, before = match.string[match.end() : match.end() + 24], match.string[max(0, match.start() - 24) : match.start()]
+    half = _HALF.match(behind)
+    late = (half and half[1].lower() == "p") or _is_near(cues.afternoon, behind) or cues.afternoon.search(before) is not None
+    early = (half and half[1].lower() == "a") or _is_near(cues.morning, behind) or cues.morning.search(before) is not None
+    if said not in _HOUR_PLACES and not early and hour <= 12:
+        yield (total // 60 % 12 + 12) % 24, total % 60, None
+    if not late or said in _HOUR_PLACES:
+        yield total // 60 % (24 if hour > 12 or said in _HOUR_PLACES else 12), total % 60, None
 
 
 def _clock(match: re.Match[str], cues: Cues) -> ClockTime | None:

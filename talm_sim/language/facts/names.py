@@ -42,12 +42,18 @@ _KINDS = (
     (r"[ -]", ""),
 )  # fmt: skip
 _LISTED = re.compile(r"(?:[ ,;|/>\u2192\n\u3001\uff0c-]|and|und|then|y|et|e|\u3068|&)*")
-_ONES = [
+ONES = [
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
     *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
 ]
-_TENS = ["zero", "ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
-_NUMERALS = frozenset([*_ONES, *_TENS, "hundred", "thousand", "million", "and", "a"]) | {
+TENS = ["zero", "ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+_PERSON = re.compile(
+    r"[^\W\da-z_][^\W\d_]+(?:-[^\W\d_]+)*(?: (?:(?:de|del|della|di|da|dos|van|von|der|den|la|le|bin|al|el) ){0,2}"
+    r"[^\W\da-z_][^\W\d_]+(?:-[^\W\d_]+)*){1,3}"
+)
+"""Two to four words with capitals: perhaps a person's name."""
+_TITLES = frozenset({"Dr", "Mr", "Mrs", "Ms", "Prof", "Professor", "Doctor", "Miss", "Sir", "Frau", "Herr"})
+_NUMERALS = frozenset([*ONES, *TENS, "hundred", "thousand", "million", "and", "a"]) | {
     "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth", "thirteenth",
     "fourteenth", "fifteenth", "sixteenth", "seventeenth", "eighteenth", "nineteenth", "twentieth", "hundredth", "thousandth",
 }  # fmt: skip
@@ -109,6 +115,8 @@ def places_of(value: str, text: str, words: Words) -> list[Place]:
         value = value.strip()
         return [match.span() for match in re.finditer(re.escape(value), text)] if value else []
     found = set(words.places(normal))
+    if not found:
+        found = {place for place in places_in_other_order(value, words) if "," in text[slice(*place)]}
     if _HEX.fullmatch(value):
         found |= {place for color, place in colors(text) if color == value.lower().removeprefix("#")}
     if _CHORDS.fullmatch(value) and all(map(_SYMBOL.fullmatch, value.split())):  # not "Good Friday"
@@ -122,6 +130,23 @@ def places_of(value: str, text: str, words: Words) -> list[Place]:
     if _CODE.fullmatch(value) or (value.isalpha() and len(value) >= 8):
         found |= _find_spaced(value, text)
     return sorted(found)
+
+
+def places_in_other_order(value: str, words: Words) -> list[Place]:
+    """Return where a name of several words stands with its last ones first: `Szabó Gábor`, `Nowak, Katarzyna`."""
+    parts = value.split() if _PERSON.fullmatch(value) else []
+    return [place for at in range(1, len(parts)) for place in words.places(normalize(" ".join(parts[at:] + parts[:at])))]
+
+
+def places_of_surname(value: str, text: str) -> list[Place]:
+    """Return where the last of a person's names stands without another one before it, except a title or an initial."""
+    found = []
+    first, *_rest, last = value.split() if _PERSON.fullmatch(value) else ("", "")
+    for match in re.finditer(rf"(?<![\w-]){re.escape(last)}(?![\w-])(?!,? [^\W\da-z_])", text) if first else ():
+        before = re.search(r"([^\W\d_][\w'’-]*)\.? $", text[: match.start()][-30:])
+        if before is None or before[1].islower() or before[1] in _TITLES or before[1] == first[0]:
+            found.append(match.span())
+    return found
 
 
 def _find_spaced(value: str, text: str) -> set[Place]:
@@ -233,7 +258,7 @@ def _numeral(wanted: Sequence[str], words: Words) -> Iterator[Place]:
     while at >= 0:
         first = joined.count(" ", 0, at + 1) - 1
         around = [kept[place][0] for place in (first - 1, first + size) if 0 <= place < len(kept)]
-        goes_on = wanted[-1] in _TENS and [word for word, _ in kept[first + size : first + size + 1]] in _AFTER_TENS
+        goes_on = wanted[-1] in TENS and [word for word, _ in kept[first + size : first + size + 1]] in _AFTER_TENS
         if not goes_on and not any(word in _NUMERALS - {"and", "a", "one", "second", "first"} for word in around):
             yield kept[first][1][0], kept[first + size - 1][1][1]
             return
@@ -245,7 +270,7 @@ _AFTER_TENS = (["one"], ["first"], ["second"])
 
 
 def find_spelled_number(value: int, words: Words, small: Sequence[str]) -> list[Place]:
-    """Return where a whole number occurs in words: in English below 1,000, otherwise as far as the language's own list goes."""
+    """Return where a whole number occurs in words, as far as the language's own list goes."""
     if 0 <= value < len(small):
         spelled = normalize(small[value])
         numerals = {fold_word(word) for word in small} | _NUMERALS
@@ -253,14 +278,4 @@ def find_spelled_number(value: int, words: Words, small: Sequence[str]) -> list[
         return [
             place for place, at in found if not numerals - {"and", "a"} & set(words.words[max(0, at - 1) : at] + words.words[at + 1 : at + 2])
         ]
-    if 0 <= value < 1000 and "twelve" in small:
-        return list(_numeral(_spell(value).split(), words))
     return []
-
-
-def _spell(value: int) -> str:
-    if value < 20:
-        return _ONES[value]
-    if value < 100:
-        return _TENS[value // 10] + (f" {_ONES[value % 10]}" if value % 10 else "")
-    return f"{_ONES[value // 100]} hundred" + (f" {_spell(value % 100)}" if value % 100 else "")

@@ -9,13 +9,33 @@ from datetime import date
 from decimal import Decimal
 from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 from talm_sim.language.facts.asserted import Sentences, cues_of, language_of
-from talm_sim.language.facts.cldr_spellings import convert, country_of, normalize_answer, unit_of
-from talm_sim.language.facts.dates import ClockTime, WrittenDate, WrittenTime, find_dates, find_times, iso_parts, time_is_stated
-from talm_sim.language.facts.names import Words, colors, countries, find_spelled_number, normalize, places_of
-from talm_sim.language.facts.numbers import WrittenNumber, find_numbers, is_more_exact, is_negated, states_number
+from talm_sim.language.facts.cldr_spellings import normalize_answer
+from talm_sim.language.facts.dates import ClockTime, WrittenDate, WrittenTime, find_dates, find_slashed, find_times, iso_parts, time_is_stated
+from talm_sim.language.facts.names import (
+    Words,
+    colors,
+    find_spelled_number,
+    normalize,
+    places_in_other_order,
+    places_of,
+    places_of_surname,
+)
+from talm_sim.language.facts.numbers import (
+    WrittenNumber,
+    find_numbers,
+    find_ratios,
+    find_spelled_numbers,
+    is_more_exact,
+    is_negated,
+    states_number,
+)
 from talm_sim.language.facts.topics import StatedFact, is_about_opposite, is_about_other_fact, topics_of
+from talm_sim.language.facts.truths import find_nothing, find_truth
+from talm_sim.language.facts.units import convert, unit_of
+from talm_sim.language.facts.whole_lists import names_another_item
 from talm_sim.types import Fact
 
 _WHOLE_NUMBER = re.compile(r"[-+]?(?:0|[1-9]\d*)(?:\.\d+)?")
@@ -25,9 +45,18 @@ _FILLER = re.compile(
 )
 _LIST = re.compile(r"[\s,;/\u2022*\u3001|-]*")
 _YEARS = re.compile(r"(?<![\d.,:-])(?:19|20|21)\d\d(?![\d.:-])")
-_ITEM = re.compile(r"(?<!\w)[^\W\da-z_][\w'-]*(?: [^\W\da-z_][\w'-]*){0,3}")
+_WHOLE_NUMBER = re.compile(r"[-+]?(?:0|[1-9]\d*)(?:\.\d+)?")
+_FILLER = re.compile(
+    r"\b(?:at|on|in|about|around|approximately|roughly|even|the|um|am|à|a las|las|le|el|il|os|as|alle|às|possibly|perhaps|maybe|either)\b",
+    re.IGNORECASE,
+)
+_LIST = re.compile(r"[\s,;/\u2022*\u3001|-]*")
+_YEARS = re.compile(r"(?<![\d.,:-])(?:19|20|21)\d\d(?![\d.:-])")
+NAMED = re.compile(r"(?<!\w)[^\W\da-z_][\w'-]*(?: [^\W\da-z_][\w'-]*){0,3}")
 """Words that begin with a capital: a name."""
-_NAME_FILLER = frozenset({"is", "has", "the", "a", "an", "of", "in", "was", "are", "be"})
+_WHO = re.compile(r"\bwho(?:se|m)?\b|\bname\b", re.IGNORECASE)
+_PERCENT = re.compile(r"percent|per_cent|pct", re.IGNORECASE)
+SPAN = re.compile(r"(?: ?[ap]\.?m\b\.?)? ?(?:-|to|until|till|through|up to) ?(?:\w+day,? )?", re.IGNORECASE)
 _MANY = 200
 """Places of one value that are read; what a longer answer repeats adds nothing."""
 Place = tuple[int, int]
@@ -40,6 +69,16 @@ class Value:
     start: int
     end: int
     right: bool
+    unsure: str = ""
+    """Why nobody can tell whether it is; empty if it can be told."""
+
+
+class Weighed(NamedTuple):
+    """What an answer says of a fact, the values with which it says so, and all values of the fact's kind."""
+
+    claim: bool | None
+    stated: Sequence[Value]
+    values: Sequence[Value]
 
 
 class AnswerText:
@@ -49,9 +88,11 @@ class AnswerText:
         answer: The text.
         request: What the user said: a year in it may be left out.
         facts: All facts of the scenario: the value of one does not contradict another.
+        locale: The scenario's language: `en-US` and `en-GB` say how a day in digits is read.
     """
 
-    def __init__(self, answer: str, request: str = "", facts: Sequence[Fact] = ()) -> None:
+    def __init__(self, answer: str, request: str = "", facts: Sequence[Fact] = (), locale: str = "") -> None:
+        self._locale = locale
         self.text = normalize_answer(answer)
         self.request = normalize_answer(request)
         self.language = language_of(self.text, self.request)
@@ -68,6 +109,10 @@ class AnswerText:
     def numbers(self) -> list[WrittenNumber]:
         """Its numbers."""
         return find_numbers(self.text, self.language)
+
+    @cached_property
+    def _spelled(self) -> list[WrittenNumber]:
+        return find_spelled_numbers(self.text, self.words)
 
     @cached_property
     def dates(self) -> list[WrittenDate]:
@@ -105,20 +150,28 @@ class AnswerText:
     def find_claim(self, fact: Fact) -> bool | None:
         """Return what the answer says of a fact: True for its value, False for another, several or a denied one, None for nothing."""
         if isinstance(fact.value, bool):
-            return self._find_truth_claim(fact, fact.value)
-        parts = split_fact(fact)
-        if len(parts) > 1:
-            said = [self.find_claim(part) for part in parts]
-            return False if False in said else None if None in said else True
+            truth = find_truth(self.sentences, self.words, fact)
+            return None if truth is None else truth is fact.value
+        read = [self.weigh(part) for part in split_fact(fact)]
+        said = [None if one.claim and all(value.unsure for value in one.stated) else one.claim for one in read]
+        return False if False in said else None if None in said else True
+
+    def weigh(self, fact: Fact) -> Weighed:
+        """Return what the answer says of a fact that is one value, no truth, and the values that decide it."""
         # Of two readings of one place the right one counts.
-        read = {value.start: value for value in sorted(self.values(fact), key=lambda value: value.right)}
-        values = sorted(read.values(), key=lambda value: value.start)
+        at = {value.start: value for value in sorted(self.values(fact), key=lambda value: (value.right, not value.unsure))}
+        values = sorted(at.values(), key=lambda value: value.start)
         right = [value for value in values if value.right][:_MANY]
         if not right:
-            return False if self.is_about(fact, values) else None
+            return Weighed(False if self.is_about(fact, values) else None, (), values)
         stated = [value for value in right if self.sentences.affirms(value.start, value.end) and not self.is_corrected(value, values)]
         stated = [value for value in stated if not self._elsewhere(fact, value, right)]
-        return bool(stated) and not (self._several(values) or self._refers_elsewhere(values) or self._more_than_the_list(fact))
+        several = (
+            self._several(values, kind_of(fact))
+            or self._refers_elsewhere(values)
+            or names_another_item(self.sentences, self.words, self.request, self.facts, fact)
+        )
+        return Weighed(bool(stated) and not several, stated, values)
 
     def values(self, fact: Fact) -> Iterator[Value]:
         """Yield the values of the fact's kind, right and wrong; only kinds with a clear form can be wrong."""
@@ -135,18 +188,25 @@ class AnswerText:
             day, time = parts
             if day is not None:
                 yield from (Value(one.start, one.end, self._is_day(one, day)) for one in self.dates if not self._of_another(fact, one))
+                said = find_slashed(self.text, self._locale) if self.language == "en" else ()
+                yield from (Value(one.start, one.end, True, why) for one, why in said if (one.year, one.month, one.day) == day.timetuple()[:3])
             elif time is not None:
                 yield from (Value(t.start, t.end, time_is_stated(time, t.clock)) for t in self.times if not self._of_another(fact, t))
             return
         right = places_of(str(value), self.text, self.words)[:_MANY]
         yield from (Value(*place, True) for place in right)
+        if not right and self.language == "en":
+            why = "" if _WHO.search(self.request) else "its words stand in another order"
+            yield from (Value(*place, True, why) for place in places_in_other_order(str(value), self.words))
+            yield from (Value(*place, True, "only a part of the name is said") for place in places_of_surname(str(value), self.text))
         if re.fullmatch("#[0-9a-fA-F]{6}", str(value)):
             known = {str(one.value).lower().removeprefix("#") for one in self.facts} | {color for color, _ in colors(self.request)}
             own = str(value).lower().removeprefix("#")
             yield from (Value(*place, False) for color, place in colors(self.text) if color != own and color not in known)
 
     def _number_values(self, fact: Fact, number: Decimal | int | float) -> Iterator[Value]:
-        wanted = unit_of(fact.unit)
+        unit = fact.unit or ("%" if _PERCENT.search(fact.name) else "")
+        wanted = unit_of(unit)
         others = [(one, _number_of(one.value)) for one in self.facts if one is not fact]
         numbers = self.numbers if len(self.numbers) < 2000 else [one for one in self.numbers if _gives_number(one, number, fact.unit)][:_MANY]
         for one in numbers:
@@ -158,25 +218,40 @@ class AnswerText:
             )
             if repeated:
                 continue
-            if _gives_number(one, number, fact.unit):
-                yield Value(one.start, one.end, True)
-            elif self._may_be(one, wanted) and not states_number(one, number, fact.unit, least=1):
+            if _gives_number(one, number, unit):
+                yield Value(one.start, one.end, True, self._why_unit_is_unsure(one, fact))
+            elif self._may_be(one, wanted) and not states_number(one, number, unit, least=1):
                 if any(value is not None and _gives_number(one, value, other.unit) for other, value in others):
                     continue
                 if not any(one.value == asked.value for asked in self._question_numbers):
                     yield Value(one.start, one.end, False)
         if (minutes := convert(float(number), wanted, "minute") if wanted else None) is not None:
             yield from (Value(one.start, one.end, True) for one in self.times if 60 * one.clock[0] + one.clock[1] == minutes)
-        if number == int(number) and (isinstance(fact.value, int) or _WHOLE_NUMBER.fullmatch(str(fact.value))):
+        if self.language == "en":
+            shares = find_ratios(self.text) if wanted == "percent" or 0 < number < 1 else []
+            spelled = (one for one in (*self._spelled, *shares) if _gives_number(one, number, unit))
+            yield from (Value(one.start, one.end, True, self._why_unit_is_unsure(one, fact)) for one in spelled)
+            asked = normalize(f"{' '.join(topics_of(fact))} {self.request}").split()
+            yield from (Value(*place, True, why) for place, why in (find_nothing(self.sentences, {*asked}) if number == 0 else ()))
+        elif number == int(number) and (isinstance(fact.value, int) or _WHOLE_NUMBER.fullmatch(str(fact.value))):
             for start, end in find_spelled_number(abs(int(number)), self.words, self._cues.numbers):
                 if is_negated(self.text, start) is (number < 0):
                     yield Value(start, end, True)
+
+    def _why_unit_is_unsure(self, number: WrittenNumber, fact: Fact) -> str:
+        """Return why nobody can tell whether a number is in the fact's unit; nothing if it can be told."""
+        known, behind = unit_of(fact.unit), self.text[number.end :].lstrip(" -")
+        if not fact.unit or self.language != "en" or behind.startswith(fact.unit):
+            return ""
+        said = number.unknown if known else number.unknown or number.unit
+        return f"the unit '{said}' is not known" if said else ""
 
     def _may_be(self, number: WrittenNumber, unit: str) -> bool:
         """Return whether a number could be given for a fact: nothing says that it is of another kind."""
         if not number.unit or not unit:
             return True
-        return number.unit == unit or bool(set(number.unit.split()) & set(unit.split())) or convert(1.0, unit, number.unit) is not None
+        above, wanted = number.unit.partition("/")[0], unit.partition("/")[0]
+        return above == wanted or bool(set(above.split()) & set(wanted.split())) or convert(1.0, unit, number.unit) is not None
 
     def _is_day(self, said: WrittenDate, day: date) -> bool:
         """Compare days; a year may be left out if the request or the sentence names it, and no other."""
@@ -186,6 +261,9 @@ class AnswerText:
             return said.year == day.year
         first, last = self.sentences.span(self.sentences.number_at(said.start))
         whole = [one for one in self.dates if one.year is not None and first <= one.start < last]
+        span = SPAN.match(self.text, said.end)
+        if span and (same := [one.year for one in self.dates if one.start == span.end() and one.year]):
+            return day.year in same
         near = self.text[max(first, said.start - 120) : min(last, said.end + 60)]
         years = {int(year) for year in _YEARS.findall(near)} - {one.year for one in whole}
         if years:
@@ -215,7 +293,7 @@ class AnswerText:
             return day is not None and self._is_day(said, day)
         return time is not None and time_is_stated(time, said.clock)
 
-    def _several(self, values: Sequence[Value]) -> bool:
+    def _several(self, values: Sequence[Value], kind: str) -> bool:
         """Return values beside each other that are candidates: two with "or" between them, or three in a row."""
         row = 1
         for at, (earlier, later) in enumerate(pairwise(values), 1):
@@ -223,7 +301,8 @@ class AnswerText:
             if between is None:
                 row = 1
                 continue
-            if earlier.right != later.right and (self._cues.either.search(between) or re.fullmatch(" ?- ?", between)):
+            dash = kind not in {"day", "time"} and re.fullmatch(" ?- ?", between)
+            if earlier.right != later.right and (self._cues.either.search(between) or dash):
                 return True
             row = row + 1 if _LIST.fullmatch(between) else 1
             if row >= 3 and len({value.right for value in values[at - row + 1 : at + 1]}) == 2:
@@ -256,7 +335,9 @@ class AnswerText:
 
     def _elsewhere(self, fact: Fact, value: Value, right: Sequence[Value]) -> bool:
         """Return whether a value is the answer to another fact of its kind."""
-        if is_about_opposite(self.sentences, (value.start, value.end), fact):
+        ends = [*(time.end for time in self.times), *(day.end for day in self.dates)]
+        in_span = any(SPAN.fullmatch(self.text[end : value.start]) for end in ends if end <= value.start)
+        if not in_span and is_about_opposite(self.sentences, (value.start, value.end), fact):
             return True
         others = [one for one in self.facts if one is not fact and kind_of(one) == kind_of(fact) and one.value != fact.value]
         if not others or len(right) == _MANY:
@@ -274,67 +355,6 @@ class AnswerText:
             if any(topic and topic <= said for topic in words):
                 return True
         return False
-
-    def _more_than_the_list(self, fact: Fact) -> bool:
-        """Return whether an extra item follows a complete list."""
-        if not fact.complete:
-            return False
-        items = [str(one.value) for one in self.facts if one.complete and one.asks == fact.asks]
-        spots = [place for item in items for place in places_of(item, self.text, self.words)[:_MANY]]
-        sentences = {self.sentences.number_at(start) for start, _ in spots}
-        known = {country_of(normalize(item).strip()) for item in items}
-        if "" not in known:
-            known |= {code for code, _ in countries(Words(self.request))}
-            for code, (start, end) in countries(self.words):
-                number = self.sentences.number_at(start)
-                # An item of a list has its own line, next to theirs.
-                if number not in sentences and number - 1 in sentences and self._is_alone(number, start, end):
-                    sentences.add(number)
-                if code not in known and number in sentences and self.sentences.affirms(start, end):
-                    return True
-            return False
-        return any(
-            self._has_other_item(number, [spot for spot in spots if self.sentences.number_at(spot[0]) == number]) for number in sentences
-        )
-
-    def _is_alone(self, number: int, start: int, end: int) -> bool:
-        """Return whether a place is all that its sentence says, except the mark of a list."""
-        first, last = self.sentences.span(number)
-        return last - first < 200 and re.search(r"[^\W\d]", self.text[first:start] + self.text[end:last]) is None
-
-    def _has_other_item(self, number: int, spots: Sequence[Place]) -> bool:
-        """Return whether a name in the items' row is none of them: `North, South and West` if South is not an item."""
-        last = max(end for _, end in spots)
-        stop = min(self.sentences.span(number)[1], last + 120)
-        parts = [(match.start(), match.end()) for match in _ITEM.finditer(self.text, min(start for start, _ in spots), stop)]
-        row = True
-        for start, end in parts:
-            own = any(start < spot_end and spot_start < end for spot_start, spot_end in spots)
-            if start >= last:
-                row = row and self._joins(last, start)
-                last = end
-            if row and not own and self.sentences.affirms(start, end):
-                return True
-        return False
-
-    def _joins(self, start: int, end: int) -> bool:
-        return re.fullmatch(r"[,;\s]*(?:(?:and|or|und|et|y|e|ed|as well as|plus|&)\s)?", self.text[start:end]) is not None
-
-    def _find_truth_claim(self, fact: Fact, value: bool) -> bool | None:
-        """Decide by whether a sentence about the named thing denies it; without one, by a bare yes or no, unless both occur."""
-        said = {self.sentences.affirms(*place) for spelling in fact.accepted for place in places_of(spelling, self.text, self.words)[:_MANY]}
-        if said:
-            return said == {True}
-        topic = set(normalize(fact.name.replace("_", " ")).split()) - _NAME_FILLER
-        for number in range(len(self.sentences)) if topic else ():
-            first, last = self.sentences.span(number)
-            sentence = self._cues.idioms.sub("", self.text[first:last])
-            if topic <= set(normalize(sentence).split()):
-                return value is not bool(self._cues.denies.search(sentence) or self._cues.after.search(sentence))
-        yes, no = self._cues.yes.search(self.text), self._cues.no.search(self.text)
-        if bool(yes) == bool(no):
-            return None
-        return value is bool(yes)
 
 
 def split_fact(fact: Fact) -> list[Fact]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from talm_sim.language.facts.asserted import Sentences
-from talm_sim.language.facts.cldr_spellings import unit_of
+from talm_sim.language.facts.units import unit_of
 from talm_sim.types import Fact
 
 _REACH = 400
@@ -45,9 +45,16 @@ def _pattern(topics: tuple[str, ...]) -> re.Pattern[str]:
 _OPPOSITES = (
     ("rises?|rising|sunrise|comes? up", "sets?|setting|sunset|goes down"),
     ("opens?|opened|opening", "closes?|closed|closing|shuts?"),
-    ("arrives?|arrival|arriving|lands?|landing", "departs?|departure|departing|leaves?|takes? off"),
-    ("starts?|begins?", "ends?|finish(?:es)?"),
+    (
+        "arrives?|arrived|arrival|arriving|lands?|landed|landing",
+        "departs?|departed|departure|departing|leaves?|left|leaving|takes? off|took off",
+    ),
+    ("starts?|begins?|began", "ends?|ended|finish(?:es)?"),
     ("highest|largest|maximum|most", "lowest|smallest|minimum|least"),
+    ("oldest|eldest", "youngest|newest"),
+    ("longest|tallest", "shortest"),
+    ("biggest|heaviest|best|fastest|hottest|warmest", "smallest|lightest|worst|slowest|coldest|coolest"),
+    ("cheapest", "dearest|most expensive"),
     ("melts?|melting", "boils?|boiling"),
     ("latitude", "longitude"),
     ("north(?:ern)?", "south(?:ern)?"),

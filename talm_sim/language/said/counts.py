@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from decimal import Decimal
 from itertools import pairwise
 
-from talm_sim.language.facts.cldr_spellings import unit_of
 from talm_sim.language.facts.names import normalize
 from talm_sim.language.facts.statements import AnswerText
+from talm_sim.language.facts.units import unit_of
 from talm_sim.language.question_words import GENERIC, STOP, stem
 from talm_sim.language.said.spoken_values import spelt_numbers
 

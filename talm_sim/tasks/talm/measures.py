@@ -99,7 +99,7 @@ def _summary(name: str, group: Sequence[Row], *, own: bool) -> Summary:
         name,
         group,
         facts={"unparsed": sum(row.labels.get("said") == "unparsed" for row in scored), "pass_judge": judge, **by_episodes},
-        measures=(*_measures(name, rates, judge if scored else ""), *_further_measures(scored)),
+        measures=(*_measures(name, rates, judge if scored else "", _undecided(scored)), *_further_measures(scored)),
         notes=tuple(notes),
     )
 
@@ -117,12 +117,17 @@ def _skips(group: str, scored: Sequence[Row]) -> bool:
     return GROUPS.get(group, UNKNOWN).has_tools and (not scored or any("skip" in row.values for row in scored))
 
 
-def _measures(group: str, rates: Mapping[str, Rate | None], judge: str | None) -> tuple[Measure, ...]:
+def _undecided(scored: Sequence[Row]) -> int:
+    return sum(row.values.get("pass_rate") is None for row in scored)
+
+
+def _measures(group: str, rates: Mapping[str, Rate | None], judge: str | None, undecided: int) -> tuple[Measure, ...]:
     by = {"pass_rate": "no judge" if judge is None else judge}
     better = {**_BETTER, **_BETTER_IN.get(group, {})}
     return tuple(
-        Measure.of(rate, name, HEADS[name], note=_ABOUT[name], by=by.get(name, ""), better=better.get(name, "neither"))
+        Measure.of(rate, name, HEADS[name], undecided=open_, note=_ABOUT[name], by=by.get(name, ""), better=better.get(name, "neither"))
         for name, rate in rates.items()
+        for open_ in [undecided if name == "pass_rate" else 0]
     )
 
 
@@ -189,11 +194,13 @@ def _rate_or_none(rate: Rate) -> Rate | None:
 
 def _notes(scored: Sequence[Row], judge: str | None, *, own: bool) -> Iterable[str]:
     judged = [row for row in scored if row.values.get("pass_rate") is not None]
-    left = len(scored) - len(judged)
+    left = _undecided(scored)
     if judge is None and scored:
         yield f"no pass rate ({scored[0].why['pass_rate']})"
     elif left and judge:
-        yield f"{left} of {len(scored)} episodes have no verdict of judge {judge}"
+        passed = sum(bool(row.values["pass_rate"]) for row in judged)
+        ends = f"{decimal(passed / len(scored))} if all of these failed, {decimal((passed + left) / len(scored))} if all passed"
+        yield f"{left} of {len(scored)} episodes have no verdict of judge {judge}: passed is {ends}"
     raw = next((row.labels["raw_judge"] for row in scored if "raw_judge" in row.labels), None)
     if raw is not None:
         rate = share(scored, "raw_pass_rate")
@@ -257,10 +264,24 @@ def _average(*halves: Summary) -> Summary:
         total=first.total + second.total,
         not_scored=dict(sorted((Counter(first.not_scored) + Counter(second.not_scored)).items())),
         facts={"unparsed": first.facts["unparsed"] + second.facts["unparsed"], "pass_judge": judge},
-        measures=_measures(AVERAGED[0], rates, judge if first.n + second.n else ""),
+        measures=_average_ends(_measures(AVERAGED[0], rates, judge if first.n + second.n else "", 0), first, second),
         notes=(f"plain average of {' and '.join(AVERAGED[1])}",),
         derived=True,
     )
+
+
+def _average_ends(measures: Sequence[Measure], first: Summary, second: Summary) -> tuple[Measure, ...]:
+    """Return the measures, with the averages of the ranges that undecided episodes leave open."""
+    one, other = (half.measure("pass_rate") for half in (first, second))
+    if not (one and other and (one.undecided or other.undecided) and one.value is not None and other.value is not None):
+        return tuple(measures)
+    ends = {
+        end: (getattr(one, end, None) or one.value * (one.undecided is None)) / 2
+        + (getattr(other, end, None) or other.value * (other.undecided is None)) / 2
+        for end in ("least", "most")
+    }
+    open_ = {"undecided": (one.undecided or 0) + (other.undecided or 0), **ends}
+    return tuple(measure.model_copy(update=open_) if measure.name == "pass_rate" else measure for measure in measures)
 
 
 def _average_of(first: Measure | None, second: Measure | None) -> Rate | None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import Field
 
-from talm_sim.language.facts.cldr_spellings import convert, unit_of
+from talm_sim.language.facts.units import convert, unit_of
 from talm_sim.tools_env.perturbations.base import Call
 from talm_sim.tools_env.perturbations.options import PerturbationOptions
 from talm_sim.tools_env.perturbations.silent import Path, SilentFault, is_echo, map_values, move_days, properties_of, read_day

@@ -52,7 +52,10 @@ def rates(file: Path) -> dict[str, Counter[str]]:
     for row in rows(file):
         for language in (row["language"], "all"):
             found[language][row["label"]] += 1
-            found[language]["false " + ("pass" if row["label"] == "fail" else "fail")] += judged(row)[0] is not (row["label"] == "pass")
+            value = judged(row)[0]
+            found[language]["undecided"] += value is None and row["label"] != "unclear"
+            wrong = value is not None and value is not (row["label"] == "pass") and row["label"] != "unclear"
+            found[language]["false " + ("pass" if row["label"] == "fail" else "fail")] += wrong
     return dict(found)
 
 
@@ -61,6 +64,7 @@ def test_few_wrong_answers_pass_and_few_right_ones_fail(file: Path) -> None:
     english = rates(file)["en"]
     assert english["false pass"] <= 0.05 * english["fail"], english
     assert english["false fail"] <= 0.10 * english["pass"], english
+    assert english["undecided"] <= 0.15 * (english["fail"] + english["pass"]), english
 
 
 if __name__ == "__main__":
@@ -68,7 +72,10 @@ if __name__ == "__main__":
 
     for file in map(Path, sys.argv[1:]):
         for language, found in sorted(rates(file).items()):
-            print(f"{file.stem} {language}: false pass {found['false pass']}/{found['fail']}, false fail {found['false fail']}/{found['pass']}")
+            print(
+                f"{file.stem} {language}: false pass {found['false pass']}/{found['fail']}, false fail {found['false fail']}/{found['pass']}",
+                found["undecided"],
+            )
         for row in rows(file):
             value, why = judged(row)
             if value is not (row["label"] == "pass"):

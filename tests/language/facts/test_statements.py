@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from talm_sim.language.facts.claims import gives_other, stated_last
+from talm_sim.language.facts.claims import gives_other, read_last
 from talm_sim.language.facts.names import Words, normalize, places_of
 from talm_sim.language.facts.statements import AnswerText
 from talm_sim.types import Fact
@@ -257,4 +257,4 @@ def test_a_name_that_could_be_chords_by_its_letters_is_found_as_chords_are(name:
 def test_another_name_in_a_later_message_counts() -> None:
     fact = Fact(name="capital", value="Canberra")
     right, wrong, empty = (AnswerText(one, "", [fact]) for one in ("The capital is Canberra.", "The capital is Sydney.", "Bye."))
-    assert (stated_last(fact, [wrong, right]), stated_last(fact, [right, empty]), stated_last(fact, [right, wrong])) == (True, True, False)
+    assert [bool(read_last(fact, texts).claim) for texts in ([wrong, right], [right, empty], [right, wrong])] == [True, True, False]

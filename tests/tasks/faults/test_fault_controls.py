@@ -11,7 +11,7 @@ from jsonpointer import JsonPointerException, resolve_pointer
 
 import talm_sim
 from talm_sim.config import RunConfig
-from talm_sim.language.facts.claims import stated_last
+from talm_sim.language.facts.claims import read_last
 from talm_sim.language.facts.statements import AnswerText
 from talm_sim.runs.api import run
 from talm_sim.store.stored_run import StoredRun
@@ -148,7 +148,7 @@ def test_no_lie_is_right() -> None:
         for fact in facts:
             lie = lie_about(fact)
             assert type(lie) is type(fact.value) and lie != fact.value
-            assert not stated_last(fact, [AnswerText(answer, request, facts)]), (scenario.id, fact, lie)
+            assert not read_last(fact, [AnswerText(answer, request, facts)]).claim, (scenario.id, fact, lie)
 
 
 @pytest.mark.parametrize("value", [0, -5, 0.0, -1.5, True, "", "A", "AAA", "Marlow", "marlow", "2024-03-15", "12:59", "#fff", "№ 5"])

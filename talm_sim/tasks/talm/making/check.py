@@ -13,6 +13,7 @@ from jsonpointer import JsonPointerException, resolve_pointer
 
 from talm_sim.common.digests import canonical_json
 from talm_sim.errors import ToolError
+from talm_sim.language.facts.units import unit_of
 from talm_sim.language.leaks import find_leak, mentions, tokens
 from talm_sim.scenarios.problems import Problem
 from talm_sim.schemas import NotChecked, Schema
@@ -150,6 +151,8 @@ class _Proof:
                 yield f"its query already holds the fact '{fact.name}' ({fact.value})", "ask for something the query does not say"
             if isinstance(fact.value, bool) and not fact.accepted:
                 yield f"fact '{fact.name}' is only {fact.value}", "list accepted wordings, or ask for something else"
+            if fact.unit and not unit_of(fact.unit):
+                yield f"the unit '{fact.unit}' of fact '{fact.name}' is not known", "write one such as km, MWh or €/kg"
             if isinstance(fact.value, str) and not tokens(fact.value):
                 yield f"fact '{fact.name}' has no words", "point it to a value with words or digits"
             if fact.call is not None:
