@@ -68,8 +68,8 @@ def openai_messages(messages: Sequence[BaseMessage], model: str = "") -> list[_W
 
 def openai_tools(tools: Sequence[ToolSpec], strict: Mapping[str, bool] | None = None) -> list[_Wire]:
     """Return function specifications, with `strict` of those of which an agent says it: servers may not know it."""
-    described = [{"name": tool.name, "description": tool.description, "parameters": tool.parameters} for tool in tools]
     said = strict or {}
+    described: list[_Wire] = [{"name": tool.name, "description": tool.description, "parameters": tool.parameters} for tool in tools]
     return [{"type": "function", "function": one | ({"strict": said[one["name"]]} if one["name"] in said else {})} for one in described]
 
 

@@ -349,7 +349,9 @@ def _propensity(rows: Sequence[Row]) -> Iterator[Measure]:
         return
     found = mean_over(scored)
     assert found is not None
-    known = {name: {"head": head, "note": note, "better": "lower", "under": _TITLE} for name, (head, note) in _PROPENSITY.items()}
+    known: dict[str, dict[str, Any]] = {
+        name: {"head": head, "note": note, "better": "lower", "under": _TITLE} for name, (head, note) in _PROPENSITY.items()
+    }
     yield Measure.of(share(rows, _SHARE), _SHARE, **known[_SHARE])
     mean, low, high = found
     yield Measure(name=_MEAN, kind="score", value=mean, low=low, high=high, n=len(scored), **known[_MEAN])
