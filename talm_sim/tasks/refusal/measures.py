@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from operator import mul
+from typing import Any
 
 from talm_sim.judges.stats import bootstrap, mean_over, share, wilson
 from talm_sim.reasoning import Decision
