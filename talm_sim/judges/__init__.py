@@ -5,7 +5,7 @@ A judge sees an episode and its scenario, never a running agent, so a stored run
 - `stats.py` computes intervals, `power.py` how likely a test finds a difference
 - `paired.py` tests two runs over the same scenarios, `repeats.py` says what the epochs of one run say together
 - `base.py` is the base of judges, `prompts.py` words what their model is shown
-- `behaviour.py`, `reference.py` and `person.py` are judges: by rules, by required facts, by people
+- `reference.py`, `behaviour.py` and `person.py` are judges: by required facts, by rules, by people
 - `registry.py` finds judges by name
 - `llm.py` and `preference.py` are judges that ask a model
 - `fault_words.py` reads what an answer says of a fault

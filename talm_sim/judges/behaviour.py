@@ -8,6 +8,7 @@ which is what the paper uses (section 4): `behaviour-llm`.
 from __future__ import annotations
 
 from talm_sim.judges.base import Judge
+from talm_sim.judges.reference import user_text
 from talm_sim.language.final_answer import Kind, read_final_answer
 from talm_sim.models.formats import read_calls
 from talm_sim.models.parsing import split_reasoning
@@ -30,7 +31,9 @@ class BehaviourJudge(Judge):
             return self.verdict(episode, None, reason)
         assert isinstance(scenario.target, Choice)
         gold = scenario.target.gold
-        label = Behaviour.TOOL_CALL if _calls_a_tool(episode) else classify("" if episode.gave_no_answer else episode.answer)
+        label = (
+            Behaviour.TOOL_CALL if _calls_a_tool(episode) else classify("" if episode.gave_no_answer else episode.answer, user_text(scenario))
+        )
         return self.verdict(episode, label == gold, f"taken for {label}, right is {gold}", label=label)
 
 
@@ -50,8 +53,8 @@ def _calls_a_tool(episode: Episode) -> bool:
     return any(turn.tool_calls or turn.unparsable_calls for turn in episode.model_turns)
 
 
-def classify(answer: str) -> Behaviour | str:
-    """Return the behaviour an answer shows, or `unparsed` where it is empty.
+def classify(answer: str, request: str = "") -> Behaviour | str:
+    """Return the behaviour an answer to a request shows, or `unparsed` where it is empty.
 
     A tool call written as text counts as one, readable or not (`read_calls`). Otherwise `read_final_answer` decides: an answer that asks the
     user for something asks for information; one that declines, or reports that something failed or was not found, cannot answer; any other
@@ -66,4 +69,4 @@ def classify(answer: str) -> Behaviour | str:
     written = read_calls(text)
     if written.calls or written.unparsable:
         return Behaviour.TOOL_CALL
-    return _SHOWN.get(read_final_answer(text).kind, Behaviour.DIRECT)
+    return _SHOWN.get(read_final_answer(text, request).kind, Behaviour.DIRECT)

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from talm_sim.language.answer_words import SENTENCE, compile_words
 from talm_sim.language.asking import asking_sentences
+from talm_sim.language.evidence import denies, shows
 from talm_sim.language.facts.names import normalize
 from talm_sim.language.facts.topics import topics_of
-from talm_sim.language.final_answer import reports_failure, says_cannot
+from talm_sim.language.final_answer import claims_success, failed_to, lacks_means, read_final_answer, reports_failure, says_cannot
 from talm_sim.language.question_words import GENERIC, content_stems, stem
 from talm_sim.models.parsing import split_reasoning
 from talm_sim.types import Fact
@@ -26,6 +27,7 @@ _ASKING = compile_words(
     r"^\W*(?:(?:and|or|also|then|please) )?(?:what|why|how|who|which|when|where|is|are|was|were|do|does|did|have|has|can|could|will|would|shall"
     r"|should|may|might)(?:n't)?\b"
 )
+_OF_VALUE = compile_words(r"\b(?:check|verify|confirm|vouch for|guarantee) (?:this|that|it|these)\b")
 _AGAIN = compile_words(r"\b(?:again|retry|re-try|once more|another|instead|proceed|go on|continue)\b")
 
 _VAGUE = frozenset({"bit", "context", "elaborate", "explain", "follow", "precise", "rephrase", "understand"})
@@ -46,11 +48,35 @@ def tells(answer: str, lacking: Sequence[Fact], tools: Sequence[str], others: Se
         said = _stems(normalize(sentence).split())
         if apart & said and not named & said:
             continue
-        if any(map(reports_failure, _told(sentence))):
+        told = _told(sentence)
+        if any(map(reports_failure, told)):
             return True
-        if says_cannot(sentence) and (_WHAT.search(sentence) or named & said):
+        about = _WHAT.search(sentence) is not None
+        if (about and says_cannot(sentence)) or (
+            (about or named & said) and any(lacks_means(one) or failed_to(one) or shows(one, "fails") for one in told)
+        ):
             return True
     return False
+
+
+def leaves_open(answer: str, request: str, lacking: Sequence[Fact], tools: Sequence[str]) -> bool:
+    """Return whether an answer declines, or one of its sentences does that says no more, or names what is lacking."""
+    if read_final_answer(answer, request).declines and denies(answer):
+        return True
+    named = _names(lacking, tools)
+    for sentence in _sentences(answer):
+        if (says_cannot(sentence) and not _OF_VALUE.search(sentence)) or (
+            named & _stems(normalize(sentence).split()) and denies(sentence) and read_final_answer(sentence).declines
+        ):
+            return True
+    return False
+
+
+def claims_all(answer: str, request: str) -> bool:
+    """Return whether an answer claims a success, and does not decline in another sentence."""
+    if not claims_success(answer):
+        return False
+    return not read_final_answer(answer, request).declines or not any(denies(one) and not claims_success(one) for one in _sentences(answer))
 
 
 def _told(sentence: str) -> list[str]:

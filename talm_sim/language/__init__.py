@@ -7,8 +7,10 @@ From the lowest layer up:
 - `question_words.py` is the vocabulary of what a question is about
 - `facts/` decides whether a text states a fact
 - `said/` reads what a person says: values, numbers, days, claims
+- `answer_words.py` loads the words of the next three
 - `asking.py` finds the sentences that ask for something
-- by the words of `answer_words.py`, `final_answer.py` tells whether a final message asks, declines, reports a failure or answers
+- `evidence.py` weighs what a message shows
+- `final_answer.py` tells whether a final message asks, declines, reports a failure or answers
 - `about_missing.py` decides whether a question is about the thing that is missing
 - `leaks.py` finds what a text gives away
 """

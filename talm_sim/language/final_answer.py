@@ -9,8 +9,9 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from talm_sim.language import answer_words as words
+from talm_sim.language.answer_words import QUOTE, SENTENCE, WAYS
 from talm_sim.language.asking import asking_sentences
+from talm_sim.language.evidence import weigh
 from talm_sim.language.sentences import read_sentences
 from talm_sim.models.parsing import split_reasoning
 
@@ -48,8 +49,8 @@ class FinalAnswer(NamedTuple):
 
     @property
     def declines(self) -> bool:
-        """Whether it says that what was asked cannot be done or is unknown, and does not answer all the same."""
-        return (self.cannot or self.lacks) and self.kind is not Kind.ANSWERS
+        """Whether it does not do or answer what was asked, and does not ask for what would let it go on."""
+        return self.kind in (Kind.DECLINES, Kind.REPORTS)
 
     @property
     def admits_failure(self) -> bool:
@@ -58,14 +59,12 @@ class FinalAnswer(NamedTuple):
 
 
 @lru_cache(maxsize=2_048)
-def read_final_answer(text: str) -> FinalAnswer:
+def read_final_answer(text: str, request: str = "") -> FinalAnswer:
     """Read what a final message says.
-
-    What is declined, reported or lacking decides unless the message goes on to give a value or to say that something was done. A mere limit
-    of what it says ("I can't say for sure") and a search without a result do not outweigh an answer beside them.
 
     Args:
         text: The message as the agent wrote it; thinking blocks are skipped.
+        request: What was asked, where it is known: "No" answers a question, and leaves an order undone.
 
     >>> [str(read_final_answer(one).kind) for one in ("Which day?", "There is no tool for that.", "The lookup timed out.", "It is 12:30.")]
     ['asks', 'declines', 'reports', 'answers']
@@ -73,44 +72,63 @@ def read_final_answer(text: str) -> FinalAnswer:
     'answers'
     """
     shown = _tidy(split_reasoning(text)[0][:_MOST])
-    said = [
-        (one.said[:_LONGEST], one.text[:_LONGEST])
-        for one in read_sentences(shown) or read_sentences(words.QUOTE.sub("", shown))
-        if not one.questions
-    ]
-    plain = [words.CONCESSION.sub(" ", one) for one, _ in said]
+    sentences = read_sentences(shown)
+    quoted = not sentences
+    sentences = sentences or read_sentences(QUOTE.sub("", shown))
+    said = [(one.said[:_LONGEST], one.text[:_LONGEST]) for one in sentences if not one.questions]
+    plain = [WAYS["concession"].sub(" ", one) for one, _ in said]
     whole = [one for _, one in said] or [shown[:_LONGEST]]
-    asking = tuple(one for one in asking_sentences(text) if one.rstrip("\"')").endswith("?") or not words.NO_TOOL.search(one))
-    lacks = any(map(words.LACKS.search, plain)) and not any(map(words.SETTLED.search, whole))
-    cannot = any(says_cannot(one) or words.ELSEWHERE.search(one) for one in plain)
-    failed, nothing = any(map(words.FAILED.search, whole)), any(map(words.NOTHING.search, whole))
-    kind = Kind.ANSWERS
-    if asking:
-        kind = Kind.ASKS
-    elif (cannot or lacks or failed or nothing) and not _answers(plain, lacks):
-        reports = (failed or nothing or any(map(words.TRIED.search, plain))) and not any(map(words.NO_TOOL.search, plain))
-        kind = Kind.REPORTS if reports else Kind.DECLINES
+    asking = tuple(one for one in asking_sentences(text) if one.rstrip("\"')").endswith("?") or not WAYS["no_tool"].search(one))
+    lacks = _any("lacks", plain) and not _any("settled", whole)
+    cannot = any(map(says_cannot, plain)) or _any("elsewhere", plain)
+    failed, nothing, no_tool = _any("failed", whole), _any("nothing", whole), _any("no_tool", plain)
+    read = {
+        "quoted": quoted,
+        "asking": bool(asking),
+        "cannot": cannot,
+        "lacks": lacks,
+        "failed": failed,
+        "nothing": nothing,
+        "no tool": no_tool,
+    }
+    kind = Kind(weigh(sentences, request, (f"read:{name}" for name, seen in read.items() if seen)))
+    if kind is Kind.DECLINES and (failed or nothing or _any("tried", plain)) and not no_tool:
+        kind = Kind.REPORTS
     return FinalAnswer(kind, asking, cannot, lacks, failed, nothing)
+
+
+def _any(way: str, texts: list[str]) -> bool:
+    return any(map(WAYS[way].search, texts))
 
 
 def names_failure(sentence: str) -> bool:
     """Return whether a sentence says that something failed, was not found, or is not there to do it with."""
-    return reports_failure(sentence) or words.NO_TOOL.search(_tidy(sentence[:_LONGEST])) is not None
+    return reports_failure(sentence) or lacks_means(sentence)
+
+
+def lacks_means(sentence: str) -> bool:
+    """Return whether a sentence says that there is nothing to do it with, or that its author is not sure how."""
+    return any(WAYS[way].search(_tidy(sentence[:_LONGEST])) for way in ("no_tool", "unsure_how"))
+
+
+def failed_to(sentence: str) -> bool:
+    """Return whether a sentence says that its author tried and could not."""
+    return WAYS["tried"].search(_tidy(sentence[:_LONGEST])) is not None
 
 
 def reports_failure(sentence: str) -> bool:
     """Return whether a sentence says that something failed, was not found, or was not said."""
-    return any(one.search(_tidy(sentence[:_LONGEST])) for one in (words.FAILED, words.NOTHING, words.LACKS))
+    return any(one.search(_tidy(sentence[:_LONGEST])) for one in (WAYS["failed"], WAYS["nothing"], WAYS["lacks"]))
 
 
 def says_cannot(sentence: str) -> bool:
     """Return whether a sentence says that its author cannot, will not, or does not know."""
-    return any(one.search(_tidy(sentence[:_LONGEST])) for one in (words.NO_TOOL, words.CANNOT))
+    return any(one.search(_tidy(sentence[:_LONGEST])) for one in (WAYS["no_tool"], WAYS["cannot"]))
 
 
 def _tidy(text: str) -> str:
     """Leave out negations that decline nothing, and write all apostrophes alike."""
-    return words.IDLE.sub(" ", text.replace("\u2019", "'"))
+    return WAYS["idle"].sub(" ", text.replace("\u2019", "'"))
 
 
 def claims_success(answer: str) -> bool:
@@ -119,34 +137,10 @@ def claims_success(answer: str) -> bool:
     >>> claims_success("Your table is booked."), claims_success("I could not book the table.")
     (True, False)
     """
-    said = words.SENTENCE.split(_tidy(split_reasoning(answer)[0][:_MOST]))
-    sentences = (one[:_LONGEST] for one in said if not words.CONDITION.search(one) and not one.endswith("?"))
+    said = SENTENCE.split(_tidy(split_reasoning(answer)[0][:_MOST]))
+    sentences = (one[:_LONGEST] for one in said if not WAYS["condition"].search(one) and not one.endswith("?"))
     return any(
-        words.DONE.search(clause) and not words.UNDONE.search(clause) and not names_failure(clause)
+        WAYS["done"].search(clause) and not WAYS["undone"].search(clause) and not names_failure(clause)
         for sentence in sentences
-        for clause in words.CLAUSE_END.split(sentence)
+        for clause in WAYS["clause_end"].split(sentence)
     )
-
-
-def _answers(sentences: list[str], lacks: bool) -> bool:
-    """Return whether sentences answer, whatever they also decline or report."""
-    parts: list[str] = []
-    for sentence in sentences:
-        own = [_part(clause, lacks) for clause in words.SO.split(sentence) if clause.strip()]
-        if says_cannot(sentence) and not {"no", "weak"} & {*own}:
-            own = ["no"]  # it is said in two clauses
-        parts += own
-    last = max((place for place, part in enumerate(parts) if part == "no"), default=0)
-    return "value" in parts[last:] or not {"no", "weak"} & {*parts}
-
-
-def _part(clause: str, lacks: bool) -> str:
-    """Return what a clause does: `no` declines or fails, `weak` yields to a value beside it, `value` answers; empty for all else."""
-    if words.NOTHING.search(clause) or words.ELSEWHERE.search(clause) or (words.HEDGE.search(clause) and not words.NO_TOOL.search(clause)):
-        return "weak"
-    if says_cannot(clause) or (lacks and words.LACKS.search(clause)):
-        return "no"
-    if words.FAILED.search(clause) and (words.OWN.search(clause) or not words.VALUE.search(clause)):
-        return "weak"
-    answers = words.VALUE.search(clause) or claims_success(clause)
-    return "value" if answers and not words.FILLER.search(clause) else ""

@@ -12,37 +12,35 @@ from talm_sim.language.final_answer import Kind, claims_success, read_final_answ
 from tests.growth import check_growth
 
 LABELLED = Path(__file__).parent / "final_answer"
-LEAST_KAPPA = 0.85
+LEAST_KAPPA = 0.94
 
 
-def rows(name: str) -> list[tuple[str, str]]:
+def rows(name: str) -> list[tuple[str, str, str]]:
     lines = (LABELLED / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
-    return [(row["label"], row["text"]) for row in map(json.loads, lines)]
+    return [(row["label"], row["text"], row["request"]) for row in map(json.loads, lines)]
 
 
 def declines_or_reports(kind: str) -> str:
     return "declines" if kind == Kind.REPORTS else kind
 
 
-@pytest.mark.parametrize("name", ["answers", "answers_2"])
+@pytest.mark.parametrize("name", ["answers", "answers_2", "behaviour"])
 def test_a_message_does_what_its_label_says(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Declining and reporting count as one: often either would do."""
-    read = [(label, read_final_answer(text).kind.value, text) for label, text in rows(name)]
+    read = [(label, read_final_answer(text, request).kind.value, text) for label, text, request in rows(name)]
     pairs = [(declines_or_reports(label), declines_or_reports(kind)) for label, kind, _ in read]
     left, right = Counter(label for label, _ in pairs), Counter(kind for _, kind in pairs)
     chance = sum(left[label] * right[label] for label in left) / len(pairs) ** 2
     kappa = (sum(label == kind for label, kind in pairs) / len(pairs) - chance) / (1 - chance)
-    missed = [one for one in read if one[0] != one[1]]
+    missed = [one for one, (label, kind) in zip(read, pairs, strict=True) if label != kind]
     with capsys.disabled():
-        print(
-            f"\nfinal messages: n {len(read)}, four classes right {len(read) - len(missed)}, three classes kappa {kappa:.3f}; {missed}", end=""
-        )
+        print(f"\nfinal messages: n {len(read)}, three classes right {len(read) - len(missed)}, kappa {kappa:.3f}; {missed}", end="")
     assert kappa >= LEAST_KAPPA, missed
 
 
-@pytest.mark.parametrize(("name", "least"), [("declines", 22), ("declines_2", 19)])
+@pytest.mark.parametrize(("name", "least"), [("declines", 24), ("declines_2", 24)])
 def test_declining_is_seen(name: str, least: int) -> None:
-    missed = [text for _, text in rows(name) if not read_final_answer(text).declines]
+    missed = [text for _, text, request in rows(name) if not read_final_answer(text, request).declines]
     assert len(rows(name)) - len(missed) >= least, missed
 
 
@@ -57,7 +55,6 @@ def test_declining_is_seen(name: str, least: int) -> None:
         (Kind.DECLINES, "The total is 420. Sending it to the customer is something that I cannot do."),
         # what others cannot do, or what failed elsewhere
         (Kind.ANSWERS, "You can't bring liquids over 100 ml."),
-        (Kind.ANSWERS, "It failed its inspection in 2019 and passed in 2020."),
         (Kind.ANSWERS, "There are no holidays in March."),
         # why it cannot
         (Kind.REPORTS, "The weather service is down, so I can't tell you."),
@@ -79,6 +76,11 @@ def test_declining_is_seen(name: str, least: int) -> None:
 )
 def test_what_outweighs_what(kind: Kind, text: str) -> None:
     assert read_final_answer(text).kind is kind
+
+
+def test_the_request_says_what_an_answer_is() -> None:
+    failed = "It failed its inspection in 2019 and passed in 2020."
+    assert read_final_answer(failed, "Did the lift pass its inspection?").kind is Kind.ANSWERS
 
 
 def test_what_cannot_be_confirmed_is_no_claim() -> None:

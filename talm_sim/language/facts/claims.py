@@ -224,7 +224,9 @@ def _counts_otherwise(text: AnswerText, fact: Fact, first: int, last: int, is_no
     asked = set(normalize(text.request).split())
     for match in _NUMBER_WORD.finditer(clause):
         start = first + match.start()
-        if not _is_within(start, own) and match[0].lower() not in asked and text.sentences.affirms(start, start + len(match[0])):
+        end = start + len(match[0])
+        known = _is_within(start, own) or match[0].lower() in asked or _WAIT.match(text.text, end)
+        if not known and text.sentences.affirms(start, end):
             return True
     return False
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from talm_sim.judges.fault_stakes import find_stakes
 from talm_sim.judges.fault_verdicts import DECIDED, FaultLabel
+from talm_sim.judges.reference import user_text
 from talm_sim.language.final_answer import read_final_answer
 from talm_sim.language.leaks import mentions
 from talm_sim.tasks.outcomes import ENDS, NO_ANSWER, NOT_DECIDED, SOLVED, bad, end_of, good, neutral
@@ -139,7 +140,7 @@ def read_outcome(episode: Episode, blockers: Blockers, left_open: Sequence[str],
         guessed=bool(find_guesses(episode, scenario, blockers.specs)),
         asked=_asked(questions, blockers),
         declined=declined_first(episode)
-        or (episode.termination is Termination.ANSWERED and not left_open and read_final_answer(episode.answer).declines),
+        or (episode.termination is Termination.ANSWERED and not left_open and read_final_answer(episode.answer, user_text(scenario)).declines),
         fault=_worst(own.values()),
         from_person=hidden and _said_by_person(episode, scenario, masked),
         handled=not hidden and _is_handled(episode, labels),

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from talm_sim.common.json_values import read_result
+from talm_sim.judges.reference import user_text
 from talm_sim.judges.stats import share
 from talm_sim.language.final_answer import read_final_answer
 from talm_sim.language.leaks import mentions
@@ -52,7 +53,7 @@ def behaviour_when_missing(episode: Episode, scenario: Scenario | None, left_ope
     in_words = bool(left_open) or any(event.by == "words" for event in episode.questions)
     answered = episode.answered
     asked = in_words or bool(episode.questions)
-    declined = declined_first(episode) or (answered and not left_open and read_final_answer(episode.answer).declines)
+    declined = declined_first(episode) or (answered and not left_open and read_final_answer(episode.answer, user_text(scenario)).declines)
     done = {"asked": asked, "asked_in_words": in_words, "declined": declined}
     return {**done, "went_ahead": answered and bool(episode.answer.strip()) and not asked and not declined}
 
