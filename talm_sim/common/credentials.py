@@ -227,26 +227,29 @@ class Hider:
                 text = text.replace(literal, hidden)
         return text
 
-    def body(self, body: bytes) -> bytes:
+    def body(self, body: bytes, *, of_model: bool = False) -> bytes:
         """Hide the same in a body, even if its letters are spelt as JSON escapes; a body without any is unchanged, byte for byte.
 
-        What a model's provider may want back as it was, its thought, may look like a key: it loses known secrets alone.
+        Args:
+            body: It.
+            of_model: Whether a model's provider wrote it: its thought goes back as it was, and may look like a key, so it loses known
+                secrets alone.
         """
         text = body.decode("utf-8", "surrogateescape")
-        hidden = self._hide_body(self._known(text))
+        hidden = self._hide_body(self._known(text), False if of_model else None)
         return body if hidden == text else hidden.encode("utf-8", "surrogateescape")
 
-    def _hide_body(self, text: str) -> str:
+    def _hide_body(self, text: str, thought: bool | None) -> str:
         if self.text(text) == text and not _ESCAPED.search(text):
             return text
         try:
             value = json.loads(text)
-            hidden = self.value(value)
+            hidden = self.value(value, 0, thought)
             return text if hidden == value else json.dumps(hidden)
         except (ValueError, RecursionError):
             at, said = 0, []
             for event in _EVENT.finditer(text):
-                said += [self.text(text[at : event.start(2)]), self._hide_body(event[2])]
+                said += [self.text(text[at : event.start(2)]), self._hide_body(event[2], thought)]
                 at = event.end(2)
             return "".join([*said, self.text(text[at:])])
 
@@ -261,13 +264,13 @@ class Hider:
         except (ValueError, RecursionError):
             return text
 
-    def value(self, value: Any, level: int = 0, thought: bool | None = False) -> Any:
+    def value(self, value: Any, level: int = 0, thought: bool | None = None) -> Any:
         """Hide the same in all texts of a JSON value.
 
         Args:
             value: The value.
             level: How many texts of JSON it is within.
-            thought: Whether it belongs to a thought; None where nothing does, in a call's arguments.
+            thought: Whether it belongs to a thought; None where nothing does: in a call's arguments, and in what no model wrote.
 
         Raises:
             RecursionError: It is nested too deeply.
@@ -279,7 +282,7 @@ class Hider:
                 thought = str(value.get("type")).startswith(_THOUGHT_TYPES)
             return {
                 self.text(key) if isinstance(key, str) else key: self.value(
-                    item, level, None if key in _CALLED and not thought else thought or (thought is False and key in _THOUGHTS)
+                    item, level, thought if thought is not False else None if key in _CALLED else key in _THOUGHTS
                 )
                 for key, item in value.items()
             }
