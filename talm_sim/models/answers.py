@@ -86,7 +86,7 @@ def check_bounds(name: str, texts: Iterable[str], calls: Sequence[object]) -> No
 def text_in(value: Any) -> str:
     """Return the text of a field: the field itself, or the texts and refusals in a part or a list of them; empty for anything else."""
     if isinstance(value, dict | list):
-        parts = value if isinstance(value, list) else [value]
+        parts = [value] if isinstance(value, dict) else value
         texts = (part.get("text") or part.get("refusal") if isinstance(part, dict) else part for part in parts)
         value = "".join(text for text in texts if isinstance(text, str))
     return replace_surrogates(value) if isinstance(value, str) else str(value) if type(value) in {int, float} else ""
@@ -117,20 +117,18 @@ def error_in(value: Mapping[str, Any]) -> str:
 
 def error_parts(body: Any) -> tuple[str, str]:
     """Return message and code of the error shapes servers use: `{"error": {"message", "code"}}`, `{"error": text}`, `{"detail"}`, and so on."""
-    error = body
-    for name in ("detail", "error"):
-        error = error[name] if isinstance(error, dict) and isinstance(error.get(name), dict | str) and error[name] else error
+    error, block = body, BLOCKED if is_block(body) else ""
+    for name, kinds in (("error", (dict, str, list)), ("detail", dict), ("error", (dict, str, list))):
+        error = error[name] if isinstance(error, dict) and isinstance(error.get(name), kinds) and error[name] else error
     if not isinstance(error, dict):
-        return str(error or ""), BLOCKED if is_block(body) else ""
-    code = BLOCKED if is_block(body) else error.get("code") or error.get("type") or ""
-    return str(error.get("message") or error.get("detail") or ""), str(code)
+        return str(error or ""), block
+    return str(error.get("message") or error.get("detail") or ""), block or str(error.get("code") or error.get("type") or "")
 
 
 def is_block(error: Any, deep: int = 5) -> bool:
     """Return whether an error says, at any place where servers say it, that a filter has refused the content."""
     if isinstance(error, dict) and deep:
-        said = ("code", "type", "status", "message", "error", "detail", "innererror", "inner_error")
-        return any(is_block(error.get(name), deep - 1) for name in said)
+        return any(is_block(error.get(name), deep - 1) for name in ("code", "type", "status", "message", "error", "detail", "innererror"))
     return isinstance(error, str | int) and (str(error).lower() in _BLOCKED or _BLOCKS.search(str(error)) is not None)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from langchain_core.messages import BaseMessage
@@ -133,11 +134,10 @@ def _calls_in(message: dict[str, Any]) -> list[Any]:
 
 def _decoded(value: Any) -> Any:
     """Return what a text of JSON says, where it is an object or a list: some gateways write calls so."""
-    try:
+    with suppress(ValueError, RecursionError):
         found = json.loads(value) if isinstance(value, str) else value
-    except (ValueError, RecursionError):
-        return value
-    return found if isinstance(found, dict | list) else value
+        return found if isinstance(found, dict | list) else value
+    return value
 
 
 def _function_of(call: dict[str, Any]) -> dict[str, Any]:
