@@ -140,7 +140,13 @@ HOMONYMS = {
     "talm_sim.agent.episode": {"awareness"},
     **{
         key: {"refusal"}
-        for key in ("talm_sim.types.episodes", "talm_sim.models.endings", "talm_sim.models.openai_chat", "talm_sim.models.openai_responses")
+        for key in (
+            "talm_sim.types.episodes",
+            "talm_sim.models.answers",
+            "talm_sim.models.endings",
+            "talm_sim.models.openai_chat",
+            "talm_sim.models.openai_responses",
+        )
     },
     **{
         key: {"refusal"}

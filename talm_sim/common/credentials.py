@@ -186,13 +186,15 @@ def credentials_in_headers(headers: Iterable[tuple[str, str]]) -> Iterator[str]:
             yield from (pair, pair.partition(":")[2])
 
 
-_SIGNED_FIELDS = frozenset({"signature", "thinking", "encrypted_content", "thought_signature"})
-_SIGNED_DATA = ("reasoning.encrypted", "redacted_thinking")
-"""Types of blocks whose `data` is encrypted thought."""
-_SIGNED = re.compile(
-    rf'("(?:{"|".join(sorted(_SIGNED_FIELDS))})"\s*:\s*"(?:[^"\\]|\\.)*"'
-    rf'|"(?:{"|".join(map(re.escape, _SIGNED_DATA))})"\s*,\s*"data"\s*:\s*"(?:[^"\\]|\\.)*")'
-)
+_THOUGHTS = frozenset({"signature", "thinking", "encrypted_content", "thought_signature", "thinking_blocks", "extra_content"}) | {
+    *("reasoning", "reasoning_content", "reasoning_details"),
+}
+"""Fields of an answer with a model's thought."""
+_THOUGHT_TYPES = ("reasoning", "thinking", "redacted_thinking", "summary_text")
+"""Types of blocks with one, or how they begin (`reasoning.encrypted`)."""
+_CALLED = frozenset({"input", "arguments", "args", "parameters"})
+"""Fields with a call's arguments, which may have any names."""
+_EVENT = re.compile(r"(?m)^(data:[ \t]*)(\{.*\})[ \t\r]*$")
 
 
 class Hider:
@@ -225,15 +227,31 @@ class Hider:
                 text = text.replace(literal, hidden)
         return text
 
-    def body(self, body: bytes) -> bytes:
+    def body(self, body: bytes, *, of_model: bool = False) -> bytes:
         """Hide the same in a body, even if its letters are spelt as JSON escapes; a body without any is unchanged, byte for byte.
 
-        What a model's provider has signed or encrypted, and wants back as it was, may look like a key: it loses known secrets alone.
+        Args:
+            body: It.
+            of_model: Whether a model's provider wrote it: its thought goes back as it was, and may look like a key, so it loses known
+                secrets alone.
         """
         text = body.decode("utf-8", "surrogateescape")
-        pieces = _SIGNED.split(text)
-        hidden = self._hide_in_json("".join(self._known(one) if place % 2 else self.text(one) for place, one in enumerate(pieces)))
+        hidden = self._hide_body(self._known(text), False if of_model else None)
         return body if hidden == text else hidden.encode("utf-8", "surrogateescape")
+
+    def _hide_body(self, text: str, thought: bool | None) -> str:
+        if self.text(text) == text and not _ESCAPED.search(text):
+            return text
+        try:
+            value = json.loads(text)
+            hidden = self.value(value, 0, thought)
+            return text if hidden == value else json.dumps(hidden)
+        except (ValueError, RecursionError):
+            at, said = 0, []
+            for event in _EVENT.finditer(text):
+                said += [self.text(text[at : event.start(2)]), self._hide_body(event[2], thought)]
+                at = event.end(2)
+            return "".join([*said, self.text(text[at:])])
 
     def _hide_in_json(self, text: str, level: int = 0) -> str:
         """Read JSON, hide secrets, and write it again if it had any; JSON, and JSON within its strings, may spell a letter in many ways."""
@@ -246,23 +264,29 @@ class Hider:
         except (ValueError, RecursionError):
             return text
 
-    def value(self, value: Any, level: int = 0) -> Any:
+    def value(self, value: Any, level: int = 0, thought: bool | None = None) -> Any:
         """Hide the same in all texts of a JSON value.
+
+        Args:
+            value: The value.
+            level: How many texts of JSON it is within.
+            thought: Whether it belongs to a thought; None where nothing does: in a call's arguments, and in what no model wrote.
 
         Raises:
             RecursionError: It is nested too deeply.
         """
         if isinstance(value, str):
-            return self._hide_in_json(self.text(value), level + 1)
+            return self._known(value) if thought else self._hide_in_json(self.text(value), level + 1)
         if isinstance(value, dict):
-            signed = _SIGNED_FIELDS | {"data"} if value.get("type") in _SIGNED_DATA else _SIGNED_FIELDS
+            if thought is False:
+                thought = str(value.get("type")).startswith(_THOUGHT_TYPES)
             return {
-                self.text(key) if isinstance(key, str) else key: (
-                    self._known(item) if key in signed and isinstance(item, str) else self.value(item, level)
+                self.text(key) if isinstance(key, str) else key: self.value(
+                    item, level, thought if thought is not False else None if key in _CALLED else key in _THOUGHTS
                 )
                 for key, item in value.items()
             }
-        return [self.value(item, level) for item in value] if isinstance(value, list) else value
+        return [self.value(item, level, thought) for item in value] if isinstance(value, list) else value
 
 
 @lru_cache(maxsize=64)

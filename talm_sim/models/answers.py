@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -22,8 +23,28 @@ MOST_TOKEN_TEXT = 256
 """Characters that one token may have."""
 _LEAST = -1e9
 """Log-probability of the next to impossible; servers write -9999 for it."""
+BLOCKED = "content_filter"
+"""The code of an error with which a filter refuses, whatever its server calls it."""
 ROUNDING = 0.05
 """How far half precision may carry a sum of probabilities, or the logarithm of one, above its bound."""
+_BLOCKED = frozenset({"content_filter", "content_filtered", "content_policy_violation", "responsibleaipolicyviolation"}) | {
+    *("data_inspection_failed", "moderation_blocked", "guardrail_intervened", "1301"),
+}
+"""Codes with which a filter refuses a request or an answer: OpenAI's and Azure's, DashScope's, Z.ai's, Bedrock's."""
+_BLOCKS = re.compile(
+    r"\bcontent (?:filtering|management) policy|\bblocked by\b.{0,40}\b(?:filter|polic|guardrail)|moderation\b.{0,40}\bflagged"
+    r"|\bflagged as potentially violating|\u654f\u611f\u5185\u5bb9",
+    re.IGNORECASE,
+)
+"""The same where no code says it: Anthropic, OpenRouter, OpenAI's Responses."""
+_ARGUMENTS = ("arguments", "input", "args", "parameters")
+_OF_CALLS = frozenset({"id", "call_id", "name", "type", "index", "function", "status", "description", "strict", "caller", *_ARGUMENTS})
+_NOTHING = re.compile(
+    r"(?:[\s\u00ad\u200b-\u200f\u2060-\u2064\ufeff]|<(?!\W*\w*(?:call|tool|python|action|function))[|\uff5c][\w\u2581 ]{1,40}[|\uff5c]>"
+    r"|</?s>|</?(?:end_of_\w{1,20}|eos|eod|bos|pad|unk|(?:final_)?answer)>|\[/?(?:INST|EOS)\])*+",
+    re.IGNORECASE,
+)
+"""Space that shows nothing, and the marks with which models end and frame what they say."""
 _Answer = TypeVar("_Answer")
 _Read = TypeVar("_Read")
 
@@ -63,20 +84,52 @@ def check_bounds(name: str, texts: Iterable[str], calls: Sequence[object]) -> No
 
 
 def text_in(value: Any) -> str:
-    """Return the text of a field: the field itself, or the texts in a list of parts; empty for anything else."""
-    if isinstance(value, list):
-        texts = (part.get("text") if isinstance(part, dict) else part for part in value)
+    """Return the text of a field: the field itself, or the texts and refusals in a part or a list of them; empty for anything else."""
+    if isinstance(value, dict | list):
+        parts = [value] if isinstance(value, dict) else value
+        texts = (part.get("text") or part.get("refusal") if isinstance(part, dict) else part for part in parts)
         value = "".join(text for text in texts if isinstance(text, str))
-    return replace_surrogates(value) if isinstance(value, str) else ""
+    return replace_surrogates(value) if isinstance(value, str) else str(value) if type(value) in {int, float} else ""
+
+
+def says_nothing(text: str) -> bool:
+    """Return whether a text is space and marks alone.
+
+    >>> says_nothing("<|im_end|>\u200b"), says_nothing("</s>."), says_nothing("<|tool_call|>")
+    (True, False, False)
+    """
+    return _NOTHING.fullmatch(text) is not None
+
+
+def arguments_in(call: Mapping[str, Any]) -> Any:
+    """Return the arguments of a call under any of their names; what is named otherwise cannot be read, and is never taken for none."""
+    named = next((call[name] for name in _ARGUMENTS if call.get(name) is not None), None)
+    return [call] if named is None and any(call[name] for name in call.keys() - _OF_CALLS) else named
 
 
 def error_in(value: Mapping[str, Any]) -> str:
     """Return what failed, in the provider's words, where an answer or a part of it says so within an HTTP 200; empty where it does not."""
-    error = value.get("error")
-    if not error:
+    if not value.get("error"):
         return ""
-    code, message = (error.get("code") or error.get("type"), error.get("message")) if isinstance(error, dict) else (None, error)
-    return replace_surrogates(": ".join(str(part) for part in (code, message) if part) or "error")
+    message, code = error_parts(value)
+    return replace_surrogates(": ".join(filter(None, (code, message))) or "error")
+
+
+def error_parts(body: Any) -> tuple[str, str]:
+    """Return message and code of the error shapes servers use: `{"error": {"message", "code"}}`, `{"error": text}`, `{"detail"}`, and so on."""
+    error, block = body, BLOCKED if is_block(body) else ""
+    for name, kinds in (("error", (dict, str, list)), ("detail", dict), ("error", (dict, str, list))):
+        error = error[name] if isinstance(error, dict) and isinstance(error.get(name), kinds) and error[name] else error
+    if not isinstance(error, dict):
+        return str(error or ""), block
+    return str(error.get("message") or error.get("detail") or ""), block or str(error.get("code") or error.get("type") or "")
+
+
+def is_block(error: Any, deep: int = 5) -> bool:
+    """Return whether an error says, at any place where servers say it, that a filter has refused the content."""
+    if isinstance(error, dict) and deep:
+        return any(is_block(error.get(name), deep - 1) for name in ("code", "type", "status", "message", "error", "detail", "innererror"))
+    return isinstance(error, str | int) and (str(error).lower() in _BLOCKED or _BLOCKS.search(str(error)) is not None)
 
 
 def usage_of(input_tokens: Any, output_tokens: Any, cached_tokens: Any = None, *more_input: Any) -> Usage:

@@ -7,9 +7,8 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 
-from talm_sim.common.credentials import Hider, credentials_in_environment
 from talm_sim.errors import ProviderError
-from talm_sim.models.answers import anthropic_usage, error_in, text_in
+from talm_sim.models.answers import anthropic_usage, arguments_in, error_in, text_in
 from talm_sim.models.asked import of_anthropic
 from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.models.endings import Answer, check_answer, turn_of
@@ -65,15 +64,15 @@ class AnthropicMessages(EndpointModel):
 def _answer_in(name: str, answer: dict[str, Any]) -> Answer:
     content = answer.get("content")
     error = error_in(answer)
-    if not isinstance(content, list) and not error:
+    if not isinstance(content, list | str) and not error and not answer.get("stop_reason"):
         raise ProviderError(f"{name}: the server's answer has no content.")
-    blocks = [block for block in content or () if isinstance(block, dict)]
+    written = [{"type": "text", "text": content}] if isinstance(content, str) else content if isinstance(content, list) else ()
+    blocks = [block for block in written if isinstance(block, dict)]
     thinks = any(block.get("type") in THOUGHT_BLOCKS for block in blocks)
-    thought = "\n\n".join(_of_type(blocks, "thinking", "thinking"))  # as it was signed, so with whatever looks like a key
     found = Answer(
         text="".join(_of_type(blocks, "text", "text")),
-        reasoning=Hider.from_environment(credentials_in_environment()).text(thought) if thought else "",
-        calls=tuple((block.get("id"), block.get("name"), block.get("input")) for block in blocks if block.get("type") == "tool_use"),
+        reasoning="\n\n".join(_of_type(blocks, "thinking", "thinking")),
+        calls=tuple((block.get("id"), block.get("name"), arguments_in(block)) for block in blocks if block.get("type") == "tool_use"),
         word=answer.get("stop_reason"),
         error=error,
         usage=anthropic_usage(answer.get("usage")),

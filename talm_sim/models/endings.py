@@ -16,8 +16,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from talm_sim.common.credentials import Hider, credentials_in_environment
 from talm_sim.errors import BlockedError, ContextOverflowError, ProviderError
-from talm_sim.models.answers import check_bounds
+from talm_sim.models.answers import BLOCKED, check_bounds, says_nothing
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.formats import read_calls
 from talm_sim.models.parsing import holds_call, parse_calls, split_reasoning
@@ -30,7 +31,9 @@ WORDS: dict[str, Ending] = {
     **dict.fromkeys(("tool_calls", "tool_use", "function_call"), "called"),
     **dict.fromkeys(("length", "max_tokens", "model_length", "max_output_tokens"), "cut_off"),
     **dict.fromkeys(("malformed_function_call", "malformed_tool_call", "unexpected_tool_call", "invalid_tool_call"), "broken_call"),
+    **dict.fromkeys(("function_call_filter", "too_many_tool_calls", "malformed_tool_use", "malformed_model_output"), "broken_call"),
     **dict.fromkeys(("content_filter", "refusal", "safety", "sensitive", "prohibited_content", "blocklist", "recitation", "spii"), "blocked"),
+    **dict.fromkeys(("content_filtered", "guardrail_intervened", "image_safety", "content_policy_violation"), "blocked"),
     **dict.fromkeys(("error", "abort", "aborted", "network_error", "insufficient_system_resource"), "failed"),
     **dict.fromkeys(("failed", "cancelled", "queued", "in_progress"), "failed"),
     "pause_turn": "paused",
@@ -85,9 +88,18 @@ class SchemaChat(Protocol):
 def ending_of(answer: Answer) -> Ending:
     """Return the kind of an answer's end."""
     if answer.error:
-        return "failed"
-    known = WORDS.get(answer.word.lower()) if isinstance(answer.word, str) else None
-    return known or ("ended" if answer.text.strip() or answer.calls else "failed")
+        return "blocked" if answer.error.partition(":")[0] == BLOCKED else "failed"
+    return known_ending(answer.word) or ("failed" if says_nothing(answer.text) and not answer.calls else "ended")
+
+
+def known_ending(word: Any) -> Ending | None:
+    """Return the kind of a word; one with a prefix, as Gemini writes it, says more after it.
+
+    >>> known_ending("function_call_filter: UNEXPECTED_TOOL_CALL"), known_ending("content_filter: OTHER")
+    ('broken_call', 'blocked')
+    """
+    first, _, last = word.lower().partition(":") if isinstance(word, str) else ("", "", "")
+    return WORDS.get(last.strip()) or WORDS.get(first.strip())
 
 
 def check_answer(name: str, answer: Answer) -> Answer:
@@ -105,7 +117,7 @@ def check_answer(name: str, answer: Answer) -> Answer:
         nothing = f"it ended with {answer.word!r} and no text" if answer.word else "it holds no text, no call, and no word for its end"
         raise FailedAnswerError(f"{name}: the provider's answer is a failure: {answer.error or nothing}")
     if ending == "blocked":
-        raise BlockedError(f"{name}: the provider withheld the answer ({answer.word}).")
+        raise BlockedError(f"{name}: the provider withheld the answer ({answer.error or answer.word}).")
     if ending == "full":
         raise ContextOverflowError(f"{name}: the conversation and its answer are longer than the model's context.")
     if ending == "paused":
@@ -129,9 +141,12 @@ def turn_of(name: str, answer: Answer, before: int, read_text: ReadText | None =
     """Return an answer as a turn."""
     ending = ending_of(check_answer(name, answer))
     # A server that found no end of the thought files all under reasoning, a call too.
-    lost = not answer.calls and not answer.text.strip() and holds_call(answer.reasoning)
-    written = f"<think>{answer.reasoning}" if lost else answer.text
+    silent = not answer.calls and says_nothing(answer.text)
+    reasoning = Hider.from_environment(credentials_in_environment()).text(answer.reasoning) if answer.reasoning else ""
+    lost = silent and holds_call(reasoning)
+    written = f"<think>{reasoning}" if lost else answer.text
     text, thought = split_reasoning(written)
+    text = "" if says_nothing(text) else text
     calls, broken = parse_calls(answer.calls, before)
     if read_text is not None and not answer.calls:
         text, calls, broken = read_text(text, before)
@@ -142,13 +157,13 @@ def turn_of(name: str, answer: Answer, before: int, read_text: ReadText | None =
     return ModelTurn(
         raw_text=written,
         text=text,
-        reasoning=thought if lost else answer.reasoning or thought,
+        reasoning=thought if lost else reasoning or thought,
         tool_calls=calls,
         unparsable_calls=broken,
         logprobs=answer.logprobs,
         first_tokens=answer.first_tokens,
         stop="length" if ending == "cut_off" else "refusal" if answer.declined else "tool_calls" if calls or broken else "stop",
         usage=answer.usage,
-        unknown_end="" if word.lower() in WORDS else word[:40],
+        unknown_end="" if known_ending(word) else word[:40],
         provider_state=None if answer.state is None else {**answer.state, "text": text},
     )

@@ -14,6 +14,7 @@ import httpx2
 
 from talm_sim.common.credentials import Hider, credentials_in_environment
 from talm_sim.errors import BlockedError, CassetteMissError, ContextOverflowError, PrerequisiteError, ProviderError
+from talm_sim.models.answers import BLOCKED, error_parts
 from talm_sim.models.retries import is_retryable, is_retryable_code
 from talm_sim.models.server_client import UnfitAnswerError
 
@@ -27,8 +28,6 @@ _OVERFLOW = re.compile(
 _BROKEN_LINE = (httpx2.RequestError, OSError, anyio.EndOfStream)
 _NEVER_RECOVERS = (httpx2.UnsupportedProtocol, httpx2.LocalProtocolError, httpx2.TooManyRedirects)
 _NO_LINE = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol)
-_BLOCKED = frozenset({"content_filter", "content_policy_violation", "data_inspection_failed", "moderation_blocked"})
-"""Codes with which a filter refuses a request: OpenAI's and Azure's, and DashScope's."""
 _HTML = re.compile(r"\s*<(?:!doctype html|html|head|!--)", re.IGNORECASE)
 NO_LOGPROBS = re.compile(r"logprob", re.IGNORECASE)
 """Error messages of a server that gives no log-probabilities, or fewer than were asked for; they name the field."""
@@ -140,15 +139,15 @@ def _status_failure(response: httpx2.Response) -> Failure:
     except (ValueError, RecursionError):
         body = response.text
     page = isinstance(body, str) and _HTML.match(body) is not None
-    message, code = (f"{response.reason_phrase} (an HTML page)", "") if page else _error_in(body)
+    message, code = (f"{response.reason_phrase} (an HTML page)", "") if page else error_parts(body)
     quota = code == "insufficient_quota"
     headers = {name.lower(): value for name, value in response.headers.items()}
     text = f"HTTP {response.status_code}: {message or response.reason_phrase}"
     fix = {401: "key", 403: "key", 404: "page" if page else "name"}.get(response.status_code, "")
     if response.is_client_error and NO_LOGPROBS.search(message):
         fix = "alternatives"
-    retryable = is_retryable(response.status_code, headers) and not quota
-    return Failure(text, retryable, headers, code, fix, response.status_code, blocked=code in _BLOCKED)
+    retryable, blocked = is_retryable(response.status_code, headers) and not quota, code == BLOCKED
+    return Failure(text, retryable and not blocked, headers, code, "" if blocked else fix, response.status_code, blocked=blocked)
 
 
 def _is_plain_completion(request: httpx2.Request) -> bool:
@@ -167,17 +166,8 @@ def failure_in(answer: object) -> Failure | None:
     """Return the upstream's failure that some routers report with HTTP 200."""
     if not isinstance(answer, dict) or not answer.get("error") or "choices" in answer or "content" in answer:
         return None
-    message, code = _error_in(answer)
-    return Failure(f"error {code}: {message}".replace(" :", ":"), is_retryable_code(code), {}, code)
-
-
-def _error_in(body: Any) -> tuple[str, str]:
-    """Return message and code of the error shapes servers use: `{"error": {"message", "code"}}`, `{"error": text}`, `{"detail"}`, and so on."""
-    error = body.get("error", body) if isinstance(body, dict) else body
-    if isinstance(error, dict):
-        code = error.get("code") or error.get("type") or ""
-        return str(error.get("message") or error.get("detail") or ""), str(code)
-    return str(error or ""), ""
+    message, code = error_parts(answer)
+    return Failure(f"error {code}: {message}".replace(" :", ":"), is_retryable_code(code), {}, code, blocked=code == BLOCKED)
 
 
 def _raise_our_own(error: Exception) -> None:

@@ -5,13 +5,15 @@ The answer is read field by field, as compatible servers do not all answer in th
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from langchain_core.messages import BaseMessage
 
 from talm_sim.errors import ProviderError
-from talm_sim.models.answers import error_in, first_tokens, openai_usage, text_in, token_logprobs
+from talm_sim.models.answers import arguments_in, error_in, first_tokens, openai_usage, text_in, token_logprobs
 from talm_sim.models.asked import ASKED, BLOCKS
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.endings import Answer, check_answer, turn_of
@@ -92,19 +94,20 @@ def choice_of(answer: dict[str, Any]) -> dict[str, Any]:
 def _chat_answer(name: str, answer: dict[str, Any], alternatives: int) -> Answer:
     choice = choice_of(answer)
     message = choice.get("message")
-    error = error_in(answer) or error_in(choice)
+    error = error_in(answer) or error_in(choice) or (error_in(message) if isinstance(message, dict) else "")
     if not isinstance(message, dict):
         if not error:
             raise ProviderError(f"{name}: the server's answer has no message.")
         message = {}
-    refusal = text_in(message.get("refusal"))
+    refusal, content = text_in(message.get("refusal")), message.get("content")
+    parts = content if isinstance(content, list) else [content]
     found = Answer(
-        text=text_in(message.get("content")) or refusal,
+        text=text_in(content) or refusal,
         reasoning=text_in(message.get("reasoning_content")) or text_in(message.get("reasoning")),
         calls=tuple(map(_call_in, _calls_in(message))),
         word=choice.get("finish_reason"),
         error=error,
-        declined=bool(refusal),
+        declined=bool(refusal) or any(isinstance(part, dict) and part.get("type") == "refusal" for part in parts),
         logprobs=token_logprobs(choice.get("logprobs")),
         usage=openai_usage(answer.get("usage")),
         first_tokens=first_tokens(choice.get("logprobs"), alternatives),
@@ -115,16 +118,32 @@ def _chat_answer(name: str, answer: dict[str, Any], alternatives: int) -> Answer
 
 def _calls_in(message: dict[str, Any]) -> list[Any]:
     """Return the calls of a message in any of the forms that servers give them: the field of today, one object, or the protocol's first one."""
-    calls = message.get("tool_calls") or message.get("function_call") or []
+    calls = _decoded(message.get("tool_calls") or message.get("function_call") or [])
+    if isinstance(calls, dict) and not any(value not in (None, "", "{}") for value in _function_of(calls).values()):
+        return []  # a gateway that writes an empty object where there is none
     return calls if isinstance(calls, list) else [calls]
+
+
+def _decoded(value: Any) -> Any:
+    """Return what a text of JSON says, where it is an object or a list: some gateways write calls so."""
+    with suppress(ValueError, RecursionError):
+        found = json.loads(value) if isinstance(value, str) else value
+        return found if isinstance(found, dict | list) else value
+    return value
+
+
+def _function_of(call: dict[str, Any]) -> dict[str, Any]:
+    function = call.get("function", call)
+    return function if isinstance(function, dict) else {"": call}
 
 
 def _call_in(call: Any) -> tuple[Any, Any, Any]:
     """Return (id, name, arguments) of a call; one that cannot be read has no name, and its text as arguments."""
+    call = _decoded(call)
     if not isinstance(call, dict):
         return None, None, call
-    function = call.get("function", call)
-    return (call.get("id"), function.get("name"), function.get("arguments")) if isinstance(function, dict) else (call.get("id"), None, call)
+    function = _function_of(call)
+    return call.get("id"), function.get("name"), arguments_in(function)
 
 
 def _state_in(name: str, message: dict[str, Any]) -> JsonObject | None:

@@ -11,7 +11,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from talm_sim.errors import ProviderError
-from talm_sim.models.answers import error_in, text_in, usage_of
+from talm_sim.models.answers import arguments_in, error_in, text_in, usage_of
 from talm_sim.models.asked import of_responses
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.endings import Answer, check_answer, turn_of
@@ -20,6 +20,7 @@ from talm_sim.models.wire_messages import model_turns_in, openai_messages, state
 from talm_sim.types import ModelTurn, ToolSpec, Usage
 
 _ENCRYPTED = "reasoning.encrypted_content"
+_CALLS = frozenset({"function_call", "custom_tool_call"})
 
 
 class OpenAIResponses(EndpointModel):
@@ -80,14 +81,14 @@ def _answer_in(name: str, answer: dict[str, Any]) -> Answer:
         raise ProviderError(f"{name}: the server's answer has no output.")
     items = [item for item in output or () if isinstance(item, dict)]
     parts = [part for item in items if item.get("type") == "message" for part in item.get("content") or () if isinstance(part, dict)]
-    refusal = text_in([{"text": part.get("refusal")} for part in parts if part.get("type") == "refusal"])
+    refusal = text_in([part for part in parts if part.get("type") == "refusal"])
     thought = [part for item in items if item.get("type") == "reasoning" for part in (item.get("summary") or item.get("content") or ())]
     details = answer.get("incomplete_details")
     reason = details.get("reason") if isinstance(details, dict) else None
     found = Answer(
         text=text_in([part for part in parts if part.get("type") == "output_text"]) or refusal,
         reasoning="\n\n".join(filter(None, (text_in([part]) for part in thought))),
-        calls=tuple((item.get("call_id"), item.get("name"), item.get("arguments")) for item in items if item.get("type") == "function_call"),
+        calls=tuple((item.get("call_id"), item.get("name"), arguments_in(item)) for item in items if item.get("type") in _CALLS),
         word=reason or answer.get("status"),
         error=error,
         declined=bool(refusal),

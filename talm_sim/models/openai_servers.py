@@ -121,9 +121,10 @@ def _open(
 
 
 def _connect(request: ModelRequest, urls: tuple[str, ...], key: str, variables: tuple[str, str], left_out: tuple[str, ...]) -> Endpoint:
+    asked = (_LOGICAL_BASE,) if request.replay else urls
+    endpoint = Endpoint.of(request, asked, logical_base=_LOGICAL_BASE, variables=variables, left_out=left_out)
     if request.replay:
-        return Endpoint.of(request, (_LOGICAL_BASE,), logical_base=_LOGICAL_BASE, variables=variables, left_out=left_out)
-    endpoint = Endpoint.of(request, urls, logical_base=_LOGICAL_BASE, variables=variables, left_out=left_out)
+        return endpoint
     # The SDK reads organization and project from the environment: they are OpenAI's own, and no other server's business.
     if urls == (OPENAI_URL,):
         check_headers(request, "OPENAI_ORG_ID", "OPENAI_PROJECT_ID")

@@ -18,6 +18,7 @@ MOST_DEEP = 64
 """Levels of arrays and objects that arguments may have: no tool takes more, and no store keeps any number of them."""
 MOST_LONG = 2**18
 """Characters that the arguments of one call may have."""
+_NO_ARGUMENTS = frozenset({"", "null"})
 MOST_NAMED = 256
 """Characters of a tool's name, and of the id of a call; no server takes longer ones back."""
 _KIND = r"(?:think(?:ing)?|thoughts?|reasoning|reflection|scratchpad)"
@@ -176,7 +177,7 @@ def parse_call(call_id: str, name: Any, arguments: Any) -> ToolCall | Unparsable
         if len(label) > MOST_NAMED:
             raise ValueError(f"a name of {len(label):,} characters")
         plain = _decode_twice(raw)
-        return ToolCall(id=call_id, name=label, arguments={} if plain in {"", "null"} else read_object(plain))
+        return ToolCall(id=call_id, name=label, arguments={} if plain in _NO_ARGUMENTS else read_object(plain))
     except ValueError as err:
         return UnparsableCall(id=call_id, name=label[:MOST_NAMED], raw=replace_surrogates(raw[:MOST_LONG]), reason=str(err)[:MAX_REASON_CHARS])
 
@@ -189,7 +190,7 @@ def _decode_twice(raw: str) -> str:
             inner = json.loads(raw)
         except ValueError:
             return raw
-        return inner.strip() if isinstance(inner, str) and inner.strip().startswith("{") else raw
+        return inner.strip() if isinstance(inner, str) and (inner.strip() in _NO_ARGUMENTS or inner.strip().startswith("{")) else raw
     return raw
 
 

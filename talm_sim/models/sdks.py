@@ -22,6 +22,8 @@ _OF_THE_BODY = frozenset({"content-encoding", "content-length", "transfer-encodi
 """Headers that do not fit a body which has been read."""
 _OURS = "talm_sim.response"
 _OWN = frozenset({"extra_headers", "extra_query", "extra_body", "timeout", "self"})
+_EVERYWHERE = frozenset({"model", "messages", "prompt", "input", "tools", "max_tokens"})
+"""Fields that every method names which has any use for them."""
 
 
 def send_by_sdk(endpoint: Endpoint, kind: Callable[..., Any], **fields: Any) -> None:
@@ -82,5 +84,6 @@ def _ours(response: Any) -> httpx2.Response:
 
 @lru_cache(maxsize=16)
 def _parameters(method: Any) -> frozenset[str]:
-    """Return the fields that a method names; the others of a body go in `extra_body`."""
-    return frozenset(inspect.signature(method).parameters) - _OWN
+    """Return the fields that a method names; the others of a body go in `extra_body`. What instruments a method may hide its names."""
+    named = frozenset(inspect.signature(method).parameters) - _OWN
+    return named if "model" in named else _EVERYWHERE

@@ -17,7 +17,9 @@ YES_NO_IDK = ("Yes", "No", "IDK")
 """The labels to choose from, in the order a question names them."""
 
 _LABEL = re.compile(
-    r"(?:(?:(?:my|the|final|short)\s+)*(?:answer|response|awareness|verdict)\W*(?:is\b)?\W*)?(?:[\s$\\\[(]|\b(?:boxed|text\w*)\s*\{|<(?:final_)?answer>)*",
+    r"(?:(?:(?:my|the|final|short)\s+)*(?:(?:answer|response|awareness|verdict|result|output)\W*(?:is\b)?|a\s*:)\W*)?"
+    r"(?:(?:so|hence|thus|therefore)\b\W*)?"
+    r"(?:[\s$\\\[(\u2705\u274c\ufe0f]|\b(?:f?box(?:ed)?|text\w*|math\w+)\s*\{|<(?:final_)?answer>|<\|begin_of_box\|>)*",
     re.IGNORECASE,
 )
 _OPENINGS = (
@@ -25,9 +27,12 @@ _OPENINGS = (
         AwarenessValue.IDK,
         re.compile(r"(?:idk|i\s*(?:do\s*n['’]?t|do\s+not)\s+know|i['’]?\s*a?m\s+(?:not\s+sure|unsure)|no\s+idea)\b", re.IGNORECASE),
     ),
-    (AwarenessValue.YES, re.compile(r"yes\b", re.IGNORECASE)),
+    (AwarenessValue.YES, re.compile(r"yes(?!_*[^\W_])", re.IGNORECASE)),
     # "No further information is needed" is not a No: the label is alone or before a new clause.
-    (AwarenessValue.NO, re.compile(r"no\b(?=\s*(?:[^\w\s]|\n|\Z)|\s+(?:i|we|it|this|that|there|the|because|and|or)\b)", re.IGNORECASE)),
+    (
+        AwarenessValue.NO,
+        re.compile(r"no(?!_*[^\W_])(?=_*\s*(?:[^\w\s]|\n|\Z)|\s+(?:i|we|it|this|that|there|the|because|and|or)\b)", re.IGNORECASE),
+    ),
 )
 _SECOND_LABEL = re.compile(r"\W{0,3}(?:\s*(?:/|,|\||or|and)\s*)\W{0,3}(?:yes|no|idk)\b(?=\W*\Z|\s*[,/|:;.]|\s+(?:or|and)\b)", re.IGNORECASE)
 """An answer that lists the labels ("Yes, No, or IDK", "yes/no") chooses none of them."""

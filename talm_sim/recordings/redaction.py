@@ -75,7 +75,7 @@ class Redactor:
             if name.lower() in _KEPT_RESPONSE_HEADERS
         )
         body = response.body if request is None else hide_named_in_answer(response.body, request.body or b"", _is_secret)
-        return HttpResponse(response.status, self.text(response.reason), headers, self._hide.body(body))
+        return HttpResponse(response.status, self.text(response.reason), headers, self._hide.body(body, of_model=True))
 
     def _body(self, request: HttpRequest) -> bytes | None:
         if not request.body:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -172,3 +173,27 @@ def test_a_credential_that_no_header_carries_is_told_by_its_wrong_character_alon
         checked_credential("THE_KEY", key)
     assert f"THE_KEY: holds {said}" in str(told.value)
     assert "abc" not in str(told.value)
+
+
+FOREIGN = "sk-proj-Zz9foreign00aaaaBBBBcccc"
+
+
+@pytest.mark.parametrize(
+    "thought",
+    [
+        {"type": "thinking", "thinking": FOREIGN, "signature": FOREIGN},
+        {"data": FOREIGN, "type": "redacted_thinking"},
+        *({"type": f"reasoning.{kind}", "id": "r", kind.replace("encrypted", "data"): FOREIGN} for kind in ("text", "summary", "encrypted")),
+        *({field: FOREIGN} for field in ("reasoning_content", "reasoning", "thought_signature")),
+        {"type": "reasoning", "summary": [{"type": "summary_text", "text": "\u00e9" + FOREIGN}], "encrypted_content": FOREIGN},
+        {"type": "thinking", "thinking": [{"type": "text", "text": FOREIGN}]},
+    ],
+)
+def test_a_thought_loses_own_credentials_alone_and_in_a_models_answer_alone(thought: Any) -> None:
+    answer = json.dumps({"x": thought}).encode()
+    assert HIDE.body(answer, of_model=True) == answer
+    for event in (b"data: " + answer + b"\n\ndata: [DONE]", answer.replace(b"}}", b'}, "y": 1}')):
+        assert HIDE.body(event, of_model=True) == event
+    for body, of_model in ((answer, False), (json.dumps({"input": {"x": {"reasoning": FOREIGN}}}).encode(), True)):
+        assert FOREIGN.encode() not in HIDE.body(body, of_model=of_model)
+    assert OWN.encode() not in HIDE.body(answer.replace(FOREIGN.encode(), OWN.encode()), of_model=True)

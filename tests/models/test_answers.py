@@ -54,7 +54,7 @@ async def ask(model: str, answer: Answer, monkeypatch: pytest.MonkeyPatch) -> Mo
         (Answer(b'{"choices": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"), "nested too deeply"),
         (Answer(b"[" * 100_000, 400), "HTTP 400"),
         (Answer([]), "answered with something other than a JSON object"),
-        (Answer({"choices": [{"message": 3}], "content": "x"}), "the server's answer has no "),
+        (Answer({"choices": [{"message": 3}], "content": 3}), "the server's answer has no "),
     ],
 )
 async def test_what_is_no_answer_is_a_line(model: str, answer: Answer, words: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from talm_sim.common.credentials import Hider
 from talm_sim.errors import BlockedError, ContextOverflowError, ProviderError
 from talm_sim.models import endings
 from talm_sim.models.base import GenerationSettings
-from talm_sim.models.endings import WORDS, Answer as Read, ending_of, turn_of
+from talm_sim.models.endings import WORDS, Answer as Read, ending_of, known_ending, turn_of
 from talm_sim.models.langchain_chat import turn_in
 from talm_sim.models.registry import open_model
 from talm_sim.types import ModelTurn, ToolSpec
@@ -41,7 +41,17 @@ USE = {"type": "tool_use", "id": "t", "name": "f", "input": {}}
 ERROR = {"code": 502, "message": "upstream broke"}
 IN_CHOICE = Answer({"choices": [{"message": {"role": "assistant", "content": ""}, "finish_reason": "error", "error": ERROR}]})
 BESIDE = Answer({"choices": [{"message": {"role": "assistant", "content": "part"}, "finish_reason": "stop"}], "error": ERROR})
-FILTER = Answer({"error": {"message": "filtered", "code": "content_filter"}}, 400)
+IN_MESSAGE = chat_answer("", error=ERROR)
+CUSTOM = Answer({**responses_answer("").body, "output": [{"type": "custom_tool_call", "call_id": "c", "name": "f", "input": "Paris"}]})
+FILTERED = {"type": "invalid_request_error", "message": "Output blocked by content filtering policy"}
+FILTERS: list[tuple[int, Any]] = [
+    *((status, {"error": {"message": "filtered", "code": "content_filter"}}) for status in (400, 200)),
+    (400, {"error": {"message": "x", "code": None, "innererror": {"code": "ResponsibleAIPolicyViolation"}}}),
+    (400, {"error": {"code": 400, "type": "content_filter"}}),
+    (400, {"detail": {"error": {"code": "content_filter", "message": "x"}}}),
+    (403, {"error": {"code": 403, "message": "Your chosen model requires moderation and your input was flagged"}}),
+    (200, {**BESIDE.body, "error": {"code": "content_filter"}}),
+]
 TURN, SILENT, CUT, ATTEMPT, CALLED = "turn", "silent", "cut off", "attempt", "call"
 CASES: dict[str, list[tuple[str, str, Answer, object]]] = {
     "ended": [
@@ -53,6 +63,13 @@ CASES: dict[str, list[tuple[str, str, Answer, object]]] = {
         ("chat", "one call, flat", chat_answer(None, finish="tool_calls", tool_calls={"name": "f", "arguments": "null"}), CALLED),
         ("chat", "arguments encoded twice", chat_answer(None, tool_calls=[{"function": {"name": "f", "arguments": '"{}"'}}]), CALLED),
         ("chat", "the model's own refusal", chat_answer(None, refusal="I will not."), TURN),
+        ("chat", "a list of refusals", chat_answer([{"type": "refusal", "refusal": "hi"}]), TURN),  # type: ignore[arg-type]
+        ("chat", "one part", chat_answer({"type": "text", "text": "hi"}), TURN),  # type: ignore[arg-type]
+        ("chat", "a text beside an empty call", chat_answer("hi", function_call={"name": "", "arguments": None}), TURN),
+        ("chat", "null encoded twice", chat_answer(None, tool_calls=[{"function": {"name": "f", "arguments": '"null"'}}]), CALLED),
+        ("chat", "flat, with input", chat_answer(None, tool_calls=[{"name": "f", "input": {"a": 1}}]), CALLED),
+        ("chat", "flat, with args", chat_answer(None, tool_calls='[{"name": "f", "args": {"a": 1}}]'), CALLED),
+        ("chat", "with parameters", chat_answer(None, tool_calls=[{"function": {"name": "f", "parameters": {"a": 1}}}]), CALLED),
         ("completions", "a text", text_answer("hi"), TURN),
         ("messages", "a text", claude("hi", "end_turn"), TURN),
         ("messages", "a call", claude("", "tool_use", USE), CALLED),
@@ -62,6 +79,7 @@ CASES: dict[str, list[tuple[str, str, Answer, object]]] = {
     "silent": [
         ("chat", "nothing", chat_answer(None), SILENT),
         ("chat", "a thought alone", chat_answer("", reasoning_content="Hm."), SILENT),
+        *(("chat", mark, chat_answer(mark), SILENT) for mark in ("<|im_end|>", "</s>", "<end_of_turn>\n", "\u200b", "<answer></answer>")),
         ("completions", "nothing", text_answer(""), SILENT),
         ("messages", "nothing", claude("", "end_turn"), SILENT),
         ("responses", "nothing", responses_answer(""), SILENT),
@@ -79,17 +97,23 @@ CASES: dict[str, list[tuple[str, str, Answer, object]]] = {
         ("chat", "Gemini's word", chat_answer(None, finish="malformed_function_call"), ATTEMPT),
         ("chat", "no function", chat_answer(None, finish="tool_calls", tool_calls=[BROKEN]), ATTEMPT),
         ("chat", "not an object", chat_answer(None, finish="tool_calls", tool_calls=["f()"]), ATTEMPT),
+        *(("chat", word, chat_answer(None, finish=f"function_call_filter: {word}"), ATTEMPT) for word in ("MALFORMED_FUNCTION_CALL", "X")),
+        ("chat", "unknown names", chat_answer(None, tool_calls=[{"name": "f", "kwargs": {"a": 1}}]), ATTEMPT),
+        ("responses", "a custom call", CUSTOM, ATTEMPT),
         ("messages", "a promise", claude("", "tool_use"), ATTEMPT),
     ],
     "blocked": [
         ("chat", "a filter", chat_answer("pa", finish="content_filter"), BlockedError),
-        ("chat", "HTTP 400", FILTER, BlockedError),
+        *(("chat", word, chat_answer(None, finish=word), BlockedError) for word in ("content_filter: RECITATION", "guardrail_intervened")),
+        *(("chat", str(body), Answer(body, status), BlockedError) for status, body in FILTERS),
+        ("messages", "HTTP 400", Answer({"type": "error", "error": FILTERED}, 400), BlockedError),
         ("completions", "a filter", text_answer("pa", finish="content_filter"), BlockedError),
         ("messages", "a refusal", claude("pa", "refusal"), BlockedError),
         ("responses", "a filter", responses_answer("pa", "incomplete", "content_filter"), BlockedError),
     ],
     "failed": [
         ("chat", "an error within a choice", IN_CHOICE, ProviderError),
+        ("chat", "an error within a message", IN_MESSAGE, ProviderError),
         ("chat", "an error beside choices", BESIDE, ProviderError),
         ("chat", "its word", chat_answer("", finish="abort"), ProviderError),
         ("chat", "an unknown word and nothing", chat_answer(None, finish="weird"), ProviderError),
@@ -147,7 +171,7 @@ async def test_a_failure_in_an_answer_is_asked_again(monkeypatch: pytest.MonkeyP
 def test_an_end_is_of_one_kind(word: str | None, text: str, called: bool) -> None:
     answer = Read(text, calls=(("c", "f", "{}"),) if called else (), word=word)
     kind = ending_of(answer)
-    if word is None or word.lower() not in WORDS:
+    if word is None or not known_ending(word):
         assert kind == ("ended" if called or text.strip() else "failed")
     if kind in {"ended", "called", "cut_off", "broken_call"}:
         turn = turn_of("m", answer, 0)

@@ -91,6 +91,24 @@ async def test_requests_in_flight_together_are_all_asked_again_and_it_is_said_on
     assert [turn.text for turn in turns] == ["hi"] * 8 and len(server.seen) == 16 and len(told) == 1
 
 
+@pytest.mark.parametrize("model", ["openai-api/x/m", "anthropic/m"])
+async def test_what_instruments_an_sdk_without_its_signature_sees_each_request(monkeypatch: pytest.MonkeyPatch, model: str) -> None:
+    from anthropic.resources import messages
+    from openai.resources.chat import completions
+
+    seen = []
+    for kind in (messages.AsyncMessages, completions.AsyncCompletions):
+
+        async def create(self: Any, *args: Any, own: Any = kind.create, **fields: Any) -> Any:
+            seen.append(fields["model"])
+            return await own(self, *args, **fields)
+
+        monkeypatch.setattr(kind, "create", create)
+    hi = chat_answer("hi") if model[0] == "o" else anthropic_answer({"type": "text", "text": "hi"})
+    bodies = await ask(monkeypatch, model, hi, times=2)
+    assert seen == ["m", "m"] and [one["temperature"] for one in bodies] == [0.2, 0.2]
+
+
 async def test_what_is_refused_again_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ProviderError, match="Unsupported value"):
         await ask(monkeypatch, "openai-api/x/m", REFUSED, REFUSED)

@@ -20,10 +20,11 @@ from talm_sim.models.yes_no import read_yes_no
 from talm_sim.types import AwarenessValue
 
 _WORD = r"(?:answer|decision|verdict|conclusion)\b"
-_ENDS = r"(?:yes|no)[^\w\n]*$"
+_ENDS = r"(?:yes|no)(?:(?:[^\w\n]|_)*$|,\s+(?:since|because|as)\b)"
+_SO = r"(?:so|hence|thus|therefore)\b"
 _MARK = re.compile(
-    rf"\b{_WORD}[\s*_`\"']*[:\uff1a]|^(?:[^\w\n]|_)*(?:(?:my|the|final)\s+)?{_WORD}[^\w\n]*$|\banswer\s+is\b(?=[^\w\n]*{_ENDS})|\\boxed\s*\{{"
-    rf"|<(?:final_)?answer>|^(?=[^\w\n]*{_ENDS}\s*\Z)",
+    rf"\b{_WORD}[\s*_`\"']*[:\uff1a]|^(?:[^\w\n]|_)*(?:(?:my|the|final)\s+)?{_WORD}[^\w\n]*$|(?:\banswer\s+is\b(?:\s+{_SO})?|\b{_SO})(?=(?:[^\w\n]|_)*{_ENDS})"
+    rf"|\\(?:boxed|f?box)\s*\{{|<(?:final_)?answer>|<\|begin_of_box\|>|^(?=(?:[^\w\n]|_)*{_ENDS}\s*\Z)",
     re.IGNORECASE | re.MULTILINE,
 )
 _EXPLANATION = re.compile(r"\b(?:explanation|reason)\b[\s*_`\"']*:[\s*_`\"']*", re.IGNORECASE)

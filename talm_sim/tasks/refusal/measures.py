@@ -91,7 +91,7 @@ _AS_BFCL = "as BFCL counts: silence is right"
 _NOTES = {
     "ast": "the right calls were made",
     "relevance": "any call was made, where some tool fits",
-    "turns": "BFCL's own check of all turns passes, where the model acts",
+    "turns": "BFCL's own check of all turns passes, where the model acts; silence after the right calls passes, as BFCL counts",
     "irr": f"irrelevance: no call attempted, {_AS_BFCL}",
     "h_i": "no call attempted in an answer, where no tool fits",
     "h_s": f"no call that talm-sim's reader finds, where no tool fits, {_AS_BFCL}",
