@@ -204,7 +204,7 @@ def _steps(trying: Trying, situations: Sequence[Situation], failing: str, tests:
         if trying.agent:
             yield "", one_line(situation.evidence(row), WIDTH - _ROOM - 3)
     if any(one.faults and not one.silent and any(map(one.excused, one.rows)) for one in situations):
-        yield "crashes", "let your agent read errors: docs/agents.md, What a tool returns"
+        yield "crashes", "let your agent read errors: docs/agents.md, create_agent"
     if failing:
         yield "fails", failing
     if not trying.agent:
