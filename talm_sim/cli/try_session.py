@@ -199,11 +199,12 @@ def _title(trying: Trying, agent: str, first: Situation) -> str:
 
 def _steps(trying: Trying, situations: Sequence[Situation], failing: str, tests: Path | None) -> Iterator[tuple[str, str]]:
     """Yield what to look at, and how to repeat it: what each is for, and the command."""
-    for situation, row in worst(situations, 2 if trying.agent else 1):
+    crashes = any(one.faults and not one.silent and any(map(one.excused, one.rows)) for one in situations)
+    for situation, row in worst(situations, 2 if trying.agent and not crashes else 1):
         yield "look at", _show(situation.run, row.episode)
         if trying.agent:
             yield "", one_line(situation.evidence(row), WIDTH - _ROOM - 3)
-    if any(one.faults and not one.silent and any(map(one.excused, one.rows)) for one in situations):
+    if crashes:
         yield "crashes", "let your agent read errors: docs/agents.md, create_agent"
     if failing:
         yield "fails", failing
