@@ -124,19 +124,14 @@ async def _try(trying: Trying, file: Path) -> dict[str, list[Situation]]:
     async with Shared() as shared:
         if not file.exists():
             await _make(trying, shared, file)
-        sharing: dict[str, None] = {}
+        events: list[RunEvent] = []
         with counting("runs", len(trying.agents) * (len(FAULTS) + 1)) as advance:
-
-            def on_event(event: RunEvent) -> None:
-                if isinstance(event, RunStarted):
-                    sharing.update(dict.fromkeys(one for one in event.notices if "all episodes share" in one))
-                elif isinstance(event, RunFinished):
-                    advance()
-
-            blocks = {agent: await _play(trying, agent, shared, file, Contact(on_event)) for agent in trying.agents}
-        for notice in list(sharing)[:1]:
-            click.echo(one_line(notice), err=True)
-        return blocks
+            contact = Contact(lambda event: advance() if isinstance(event, RunFinished) else events.append(event))
+            blocks = {agent: await _play(trying, agent, shared, file, contact) for agent in trying.agents}
+    started = next((one for one in events if isinstance(one, RunStarted)), None)
+    for notice in (one for one in (started.notices if started else ()) if "all episodes share" in one):
+        click.echo(one_line(notice), err=True)
+    return blocks
 
 
 async def _make(trying: Trying, shared: Shared, file: Path) -> None:

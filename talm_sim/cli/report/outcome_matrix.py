@@ -9,7 +9,7 @@ from functools import cached_property
 
 from talm_sim.cli.terminal.screen import wrap
 from talm_sim.cli.terminal.text import count, one_line
-from talm_sim.judges.fault_verdicts import FaultLabel
+from talm_sim.judges.fault_verdicts import FaultJudge, FaultLabel
 from talm_sim.store.result_screen import WIDTH
 from talm_sim.store.stored_run import StoredRun
 from talm_sim.tasks.outcomes import CRASHED
@@ -61,7 +61,7 @@ class Situation:
         spared = {
             one.episode_id
             for one in (self.run.verdicts() if self.faults else ())
-            if one.judge == "fault" and set(one.labels.values()) == {FaultLabel.NOT_NEEDED}
+            if one.judge == FaultJudge.name and set(one.labels.values()) == {FaultLabel.NOT_NEEDED}
         }
         return {name: why for name, one in self._episodes.items() if (why := self._why_unmet(one, spared=name in spared))}
 
