@@ -124,19 +124,14 @@ async def _try(trying: Trying, file: Path) -> dict[str, list[Situation]]:
     async with Shared() as shared:
         if not file.exists():
             await _make(trying, shared, file)
-        sharing: dict[str, None] = {}
+        events: list[RunEvent] = []
         with counting("runs", len(trying.agents) * (len(FAULTS) + 1)) as advance:
-
-            def on_event(event: RunEvent) -> None:
-                if isinstance(event, RunStarted):
-                    sharing.update(dict.fromkeys(one for one in event.notices if "all episodes share" in one))
-                elif isinstance(event, RunFinished):
-                    advance()
-
-            blocks = {agent: await _play(trying, agent, shared, file, Contact(on_event)) for agent in trying.agents}
-        for notice in list(sharing)[:1]:
-            click.echo(one_line(notice), err=True)
-        return blocks
+            contact = Contact(lambda event: advance() if isinstance(event, RunFinished) else events.append(event))
+            blocks = {agent: await _play(trying, agent, shared, file, contact) for agent in trying.agents}
+    started = next((one for one in events if isinstance(one, RunStarted)), None)
+    for notice in (one for one in (started.notices if started else ()) if "all episodes share" in one):
+        click.echo(one_line(notice), err=True)
+    return blocks
 
 
 async def _make(trying: Trying, shared: Shared, file: Path) -> None:
@@ -199,12 +194,13 @@ def _title(trying: Trying, agent: str, first: Situation) -> str:
 
 def _steps(trying: Trying, situations: Sequence[Situation], failing: str, tests: Path | None) -> Iterator[tuple[str, str]]:
     """Yield what to look at, and how to repeat it: what each is for, and the command."""
-    for situation, row in worst(situations, 2 if trying.agent else 1):
+    crashes = any(one.faults and not one.silent and any(map(one.excused, one.rows)) for one in situations)
+    for situation, row in worst(situations, 2 if trying.agent and not crashes else 1):
         yield "look at", _show(situation.run, row.episode)
         if trying.agent:
             yield "", one_line(situation.evidence(row), WIDTH - _ROOM - 3)
-    if any(one.faults and not one.silent and any(map(one.excused, one.rows)) for one in situations):
-        yield "crashes", "let your agent read errors: docs/agents.md, What a tool returns"
+    if crashes:
+        yield "crashes", "let your agent read errors: docs/agents.md, create_agent"
     if failing:
         yield "fails", failing
     if not trying.agent:

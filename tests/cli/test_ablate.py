@@ -35,6 +35,13 @@ WRONG = [
 ]  # fmt: skip
 
 
+def test_a_cell_says_that_a_fault_was_never_met(talm: Talm) -> None:
+    words = ("--split", "perfect", "--limit", "2", "--model", "sim/asker", "--replay", "--display", "none")
+    code, out, _ = talm("ablate", "--over", 'perturb=["", "http-500:p=0.0001"]', *words)
+    assert code == 0 and "never met: chance spared these calls" in out and talm("explain", "control")[0] == talm("explain", "no answer")[0] == 0
+    assert "respect" not in talm("show", "latest")[1]
+
+
 @pytest.mark.parametrize(("text", "told"), WRONG, ids=[text for text, _ in WRONG])
 def test_a_wrong_grid_is_refused_in_a_line_that_names_file_and_key(text: str, told: str, talm: Talm) -> None:
     Path("g.toml").write_text(text, encoding="utf-8")

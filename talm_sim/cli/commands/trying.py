@@ -10,7 +10,7 @@ from talm_sim.cli.making.tool_trials import arguments_option, writing_option
 from talm_sim.cli.parsing.lazy import completer_for, exit_codes
 from talm_sim.cli.parsing.shared_arguments import plugin_option, run_dir_option, sources_option, trust_option
 
-_BAD = "something was guessed, made up or passed on, or the agent crashed"
+_BAD = "something was guessed, made up or passed on, nothing was solved, or the agent crashed"
 
 
 @click.command(epilog=exit_codes(0, 1, 2, 130, but=_BAD))
@@ -41,7 +41,8 @@ def command(
     faults. Prints one matrix: a line for each of these, a column for each kind of outcome. Scenarios that --save kept are played again as
     they are.
 
-    The exit code is 1 if the agent made something up, passed the result of an explicit fault on, or crashed without a fault.
+    The exit code is 1 if the agent made something up, passed the result of an explicit fault on, crashed without a fault, or solved none of
+    at least two scenarios in which nothing is missing.
     """
     if not tools_from:
         from talm_sim.world.process import start_ahead

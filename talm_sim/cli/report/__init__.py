@@ -8,9 +8,9 @@ From the lowest layer up:
 - `blocks.py` is a run as a block of a table: its title and notes
 - `table_details.py` prints what is below the rows
 - `result_table.py` prints the table, `markdown.py` writes it in Markdown, `against_paper.py` prints a run against a paper
-- `printed_screen.py` prints what a run came to, `explanations.py` explains words
+- `printed_screen.py` prints what a run came to
 - `comparison.py` prints a comparison, `people_agreement.py` how far people agree, `power_table.py` what a run can tell apart
-- `outcome_matrix.py` lays out what an agent came to in each situation
+- `outcome_matrix.py` lays out what an agent came to in each situation, `explanations.py` explains words
 - `transcript.py` prints one episode, `junit.py` writes episodes as JUnit XML
 - `report_files.py` writes files
 """

@@ -43,16 +43,13 @@ def block_of(stored: StoredRun, *, against: str | None = None, prices: Mapping[s
     """Summarize a stored run.
 
     Args:
-        stored: The run.
         against: `paper` for the published rows below its own.
         prices: Model to its price; None where none were given.
     """
     if stored.manifest.notes.get("imported") == ALONE:
         return _block_of_people(stored)
     job, summaries = stored.job, stored.summary()
-    control = job.config.model.startswith("sim/")
     label = job.task.label(stored)
-    title = title_of(stored)
     alerts = [*_lacking_verdicts(stored), *_perturbation_notes(stored), *_person_notes(stored), *_unexecuted_notes(stored), *_remarks(stored)]
     alerts += [f"left out of the requests, as {model} refuses it: {format_names(fields)}" for model, fields in stored.left_out().items()]
     matched, asked = stored.ignored()
@@ -78,9 +75,8 @@ def block_of(stored: StoredRun, *, against: str | None = None, prices: Mapping[s
     if against == "paper" and not (paper and paper.rows):
         notes.append("against paper: no published row is about these scenarios and settings")
     alerts += took if prices is not None else []  # whoever gives prices asks what it cost
-    return Block(
-        title, summaries, notes, alerts, control, terms, (paper,) if paper else (), above=[*say_undecided(short_name(stored.path), summaries)]
-    )
+    control, above = job.config.model.startswith("sim/"), [*say_undecided(short_name(stored.path), summaries)]
+    return Block(title_of(stored), summaries, notes, alerts, control, terms, (paper,) if paper else (), above=above)
 
 
 def _block_of_people(stored: StoredRun) -> Block:

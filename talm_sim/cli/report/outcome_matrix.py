@@ -9,7 +9,7 @@ from functools import cached_property
 
 from talm_sim.cli.terminal.screen import wrap
 from talm_sim.cli.terminal.text import count, one_line
-from talm_sim.judges.fault_verdicts import FaultLabel
+from talm_sim.judges.fault_verdicts import FaultJudge, FaultLabel
 from talm_sim.store.result_screen import WIDTH
 from talm_sim.store.stored_run import StoredRun
 from talm_sim.tasks.outcomes import CRASHED
@@ -61,7 +61,7 @@ class Situation:
         spared = {
             one.episode_id
             for one in (self.run.verdicts() if self.faults else ())
-            if one.judge == "fault" and set(one.labels.values()) == {FaultLabel.NOT_NEEDED}
+            if one.judge == FaultJudge.name and set(one.labels.values()) == {FaultLabel.NOT_NEEDED}
         }
         return {name: why for name, one in self._episodes.items() if (why := self._why_unmet(one, spared=name in spared))}
 
@@ -90,9 +90,7 @@ class Situation:
             return f"not scored: {len(left)}, {left[0]}"
         if not self._episodes:
             return "not tried: there is no such scenario"
-        if self.rows:
-            return f"{len(self.unmet)} never met it" if self.unmet else ""
-        return f"never met: {Counter(self.unmet.values()).most_common(1)[0][0]}" if self.unmet else ""
+        return "" if self.rows or not self.unmet else f"never met: {Counter(self.unmet.values()).most_common(1)[0][0]}"
 
     @property
     def silent(self) -> bool:
@@ -153,10 +151,16 @@ def matrix_lines(blocks: Sequence[tuple[str, Sequence[Situation]]]) -> Iterator[
     below += [f"* not counted: {', '.join(excuses)}"] if excuses else []
     never = [head for head in (*_GOOD, *_BAD) if head not in heads]
     below += [f"none: {', '.join(never)}"] if never and len(blocks) == 1 else []
-    unmet = dict.fromkeys(why for one in every for why in one.unmet.values() if why not in one.words)
-    below += [f"never met it: {'; '.join(unmet)}"] if unmet else []
-    for line in ["; ".join(below)] if len("; ".join(below)) <= WIDTH - 2 else below:
-        yield from ((Line(text=part, style="faint"),) for part in wrap(line, WIDTH, "  ", "    "))
+    unmet: dict[str, list[str]] = {}
+    for one in every:
+        for why, number in Counter(one.unmet.values()).items():
+            if why not in one.words:
+                unmet.setdefault(why, []).append(f"{one.label} by {number} of {len(one.unmet) + len(one.rows)}")
+    below += [f"not met: {', '.join(where)}: {why}" for why, where in unmet.items()]
+    lines = below[:1]
+    for part in below[1:]:
+        lines[-1:] = [f"{lines[-1]}; {part}"] if len(f"{lines[-1]}; {part}") <= WIDTH - 2 else [lines[-1], part]
+    yield from ((Line(text=part, style="faint"),) for line in lines for part in wrap(line, WIDTH, "  ", "    "))
 
 
 def _line(one: Situation, label: str, heads: Sequence[str], first: int, gap: int) -> Iterator[Line]:

@@ -98,10 +98,10 @@ async def ablate_async(
     if not isinstance(over, Mapping | None) or over == {}:
         raise PrerequisiteError(f"ablate: over={over!r} varies nothing; give each field its values, as in over={{'epochs': [1, 2]}}.")
     grid = dict(over or {})
-    for field in grid.keys() & options.keys():
-        raise PrerequisiteError(f"ablate: {field}={options[field]!r} fixes what over={{{field!r}: ...}} varies; leave one of them out.")
     first = configure(base, options)
     combinations = combine(first, grid)
+    for field in grid.keys() & options.keys():
+        raise PrerequisiteError(f"ablate: {field}={options[field]!r} fixes what over={{{field!r}: ...}} varies; leave one of them out.")
     async with AsyncExitStack() as stack:
         # What cells share is opened once, and a cell stays as it was planned.
         listen = stack.enter_context(listening(on_event, progress))

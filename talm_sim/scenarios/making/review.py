@@ -36,11 +36,6 @@ class Part:
     name: str = ""
     right: bool = False
 
-    @property
-    def changed(self) -> bool:
-        """Whether it differs from the original's."""
-        return self.before is not None and self.before != self.text
-
 
 @dataclass(frozen=True, slots=True)
 class Entry:

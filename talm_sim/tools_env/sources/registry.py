@@ -179,26 +179,18 @@ def _tools_in(module: Path) -> str:
         body = ast.parse(read_text(module, LARGEST_SETTINGS)).body
     except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
         return ""
+    defined = [one for one in body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)]
     imported = {alias.asname or alias.name for one in body if isinstance(one, ast.Import | ast.ImportFrom) for alias in one.names}
-    defined = [one for one in body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)]
-    made = [one.targets for one in body if isinstance(one, ast.Assign) and isinstance(one.value, ast.Call)]
-    named = {*imported, *(one.name for one in defined), *(one.id for targets in made for one in targets if isinstance(one, ast.Name))}
-    classes = {one.name for one in defined if isinstance(one, ast.ClassDef)}
-
-    def is_tool(one: ast.expr) -> bool:
-        """Return whether it names what may be a tool, or calls what may make one of a function."""
-        names = {part.id for part in ast.walk(one) if isinstance(part, ast.Name)}
-        return bool(names & named if isinstance(one, ast.Name) else names & named - classes)
-
+    named = imported | {one.name for one in defined}
     lists = [
         target.id
         for one in body
         if isinstance(one, ast.Assign) and isinstance(one.value, ast.List | ast.Tuple)
-        if one.value.elts and all(map(is_tool, one.value.elts))
+        if one.value.elts and all(any(isinstance(part, ast.Name) and part.id in named for part in ast.walk(each)) for each in one.value.elts)
         for target in one.targets
         if isinstance(target, ast.Name) and not target.id.startswith("_")
     ]
-    functions = [one.name for one in defined if not isinstance(one, ast.ClassDef) and one.name[0] != "_" and ast.get_docstring(one)]
+    functions = [one.name for one in defined if one.name[0] != "_" and ast.get_docstring(one)]
     return next(iter([*lists, *(functions if len(functions) == 1 else ())]), "")
 
 

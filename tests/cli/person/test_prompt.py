@@ -7,13 +7,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from prompt_toolkit import PromptSession
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output import DummyOutput
 from rich.console import Console
 
 from talm_sim.agent.humans import DONT_KNOW, WONT_SAY
 from talm_sim.cli.person.prompt import ask
 from talm_sim.cli.person.question_page import Page
 from talm_sim.cli.person.replies import LATER, UNDO, Reply, Said
-from talm_sim.cli.person.typed_lines import LineReader
+from talm_sim.cli.person.typed_lines import LineReader, _ending_keys
 from talm_sim.store.questions import Question
 from talm_sim.types import HumanEvent, ModelTurn, ToolCall, ToolEvent
 from tests.cli.person.typist import Typist
@@ -202,3 +205,10 @@ async def test_a_person_at_a_terminal_marks_the_question_after_the_answer(typed:
     console, lines = Console(file=io.StringIO(), width=80), Typist(*typed, stays=True)
     assert await ask(console, lines, Page(console, question(), 1, 1)) == reply
     assert lines.keys[0] == "" and lines.keys[-1] == "10u", "one key is enough for the mark, and for nothing else"
+
+
+async def test_a_command_is_typed_to_its_end_where_one_key_is_enough() -> None:
+    with create_pipe_input() as keyboard:
+        keyboard.send_text("/help\r1")
+        session: PromptSession[str] = PromptSession(input=keyboard, output=DummyOutput())
+        assert [await session.prompt_async("", key_bindings=_ending_keys("10u")) for _ in range(2)] == ["/help", "1"]

@@ -225,6 +225,10 @@ def test_a_reminder_and_the_answer_that_a_call_gives_are_shown() -> None:
     more = {"model_turns": turns, "events": (), "answer": "68 million.", "perturbations": ()}
     unread = AwarenessAnswer(kind=AwarenessKind.INFORMATION, value=AwarenessValue.YES, raw="Yes.", unread=("Well.", "Hm."))
     text = page(EPISODE.model_copy(update={**more, "awareness": (unread,)}))
+    hidden, unknown = (ToolCall(id=name, name=name, arguments={}) for name in ("find_book", "loan"))
+    masked = (PerturbationLog(name="mask:tool=find_book", armed=1, fired=1),)
+    left = page(EPISODE.model_copy(update={**more, "model_turns": (ModelTurn(tool_calls=(hidden, unknown)), *turns), "perturbations": masked}))
+    assert "not executed: this tool is hidden" in left and "a tool of the agent's own, or none that it has" in " ".join(left.split())
     assert "(no call: reminded to call Finish)" in text
     assert "→ Finish" in text and "not executed" not in text
     assert text.count("68 million.") == 1

@@ -29,6 +29,7 @@ def test_a_large_cell_runs_where_it_is_meant(world: dict[str, Any], monkeypatch:
 
 def test_finished_cells_are_read_and_new_ones_run(world: dict[str, Any]) -> None:
     events: list[RunEvent] = []
+    del world["model"]
     first = ablate(over={"model": ["sim/asker"]}, **world)
     second = ablate(over={"model": ["sim/asker", "sim/cautious"]}, **world, on_event=events.append)
     assert first.cells[0].run.id == second.cells[0].run.id
@@ -43,6 +44,7 @@ def test_an_interrupted_cell_goes_on(world: dict[str, Any]) -> None:
         if isinstance(event, EpisodeFinished):
             raise KeyboardInterrupt
 
+    del world["model"]
     with pytest.raises(KeyboardInterrupt):
         ablate(over={"model": ["sim/oracle"]}, **world, on_event=stop, max_episodes=1)
     (interrupted,) = list_runs(world["run_dir"])
@@ -63,6 +65,7 @@ def test_an_interrupted_cell_goes_on(world: dict[str, Any]) -> None:
         ({"epochs": {1: 2}}, r"ablate: give 'epochs' a list of values"),
         ({}, r"ablate: over={} varies nothing; give each field its values, as in over={'epochs': \[1, 2\]}\.$"),
         (["human"], r"ablate: over=\['human'\] varies nothing; give each field"),
+        ({"split": ["perfect"]}, r"ablate: split='underspecified' fixes what over={'split': \.\.\.} varies; leave one of them out\.$"),
         ({3: [1]}, r"ablate: unknown field '3'\."),
         ({"epochs": [1, 10**8]}, r"cell epochs=100000000: epochs 100000000: this would be a run of 400,000,000 episodes; choose fewer"),
         ({"epochs": [1, 0]}, r"cell epochs=0: epochs: 0 is too small"),
@@ -74,5 +77,5 @@ def test_an_interrupted_cell_goes_on(world: dict[str, Any]) -> None:
 )
 def test_what_is_wrong_is_said_before_anything_runs(world: dict[str, Any], over: Any, message: str) -> None:
     with pytest.raises(PrerequisiteError, match=message):
-        ablate(over=over, **world)
+        ablate(over=over, **{name: value for name, value in world.items() if name != "model" or name not in over})
     assert not list(world["run_dir"].glob("*"))

@@ -49,6 +49,11 @@ def test_a_call_becomes_a_request_with_two_variants_and_a_person_who_can_stand_i
     assert (missing(less).name, missing(less).value) == ("item_name", "lamp")
     assert missing(less).removed_text == missing(less).human_answer == "The item name is lamp."
     assert missing(masked).human_answer is None and masked.perturbations == ("mask:tool=find_item",)
+    weeks = tool(human_replaceable=True, weeks={"type": "integer"}, tags={"type": "string"}, status={"type": "string"})
+    made = draft(weeks, {"weeks": 3, "tags": "x1", "status": "open"}, {"books": [{"book_id": "B-Q7"}]}).scenarios
+    assert "The number of weeks is 3. The tags are x1. The status is open. What is the book id of the first entry in books?" in made[0].query
+    assert missing(made[2]).human_answer == "The book id of the first entry in books is B-Q7."
+    assert draft(tool(), {"item_name": "lamp"}, {"sizes": ["XL"]}).scenarios[0].query.endswith("What is the first entry in sizes?")
     masked = draft(tool(human_replaceable=True), {"item_name": "lamp"}, {"price": 12.5}).scenarios[2]
     assert masked.group == "replaceable" and missing(masked).human_answer == "The price is 12.5."
 
