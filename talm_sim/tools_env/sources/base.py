@@ -36,6 +36,14 @@ class NotTaken(NamedTuple):
     reason: str
 
 
+class NativeTool(NamedTuple):
+    """A LangChain tool, the arguments that a graph injects into it, and whether it is shown as it is."""
+
+    tool: Any
+    injected: frozenset[str]
+    same: bool = True
+
+
 def tool_name(own: str) -> str:
     """Return the name that models get for a tool: its own, where servers of models take that.
 
@@ -95,10 +103,10 @@ class ToolSource(Protocol):
     """A source of tools, opened. What it has left open is closed by `aclose`. Its attributes are only read, so plain ones suffice.
 
     It may have `reading` besides: names of tools that are not reached with GET, and of which it says that they change nothing; `described`:
-    the tools that nothing executes, each with the reason (their calls are answered with `routes.unexecuted_response`); `network`: whether the
-    user gave its sandboxed code a network; `fault_in_start`: a function that says what is wrong with the `start` of a scenario, from
-    which it starts the tools of an episode; `leave`: a method that is called with the name of an episode that has ended; and what a
-    `StatefulSource` has.
+    the tools that nothing executes, each with the reason (their calls are answered with `routes.unexecuted_response`); `network`: whether
+    the user gave its sandboxed code a network; `natives`: its tools of LangChain; `fault_in_start`: a function that says what is wrong with
+    the `start` of a scenario, from which it starts the tools of an episode; `leave`: a method that is called with the name of an episode
+    that has ended; and what a `StatefulSource` has.
     """
 
     @property
