@@ -44,14 +44,14 @@ class NativeTool(NamedTuple):
     same: bool = True
 
 
-def tool_name(own: str) -> str:
+def tool_name(own: str, *, say: bool = True) -> str:
     """Return the name that models get for a tool: its own, where servers of models take that.
 
     >>> tool_name("get-forecast"), tool_name("weather/get forecast")
     ('get-forecast', 'weather_get_forecast')
     """
     name = re.sub(r"[^A-Za-z0-9_-]+", "_", own)[:64]
-    if name != own:
+    if say and name != own:
         _say_changed(own, name)
     return name
 
