@@ -150,7 +150,7 @@ def answer(value: Any) -> HttpResponse:
         if b"NaN" in body or b"Infinity" in body:
             json.loads(body, parse_constant=_refuse)
     except (TypeError, ValueError, RecursionError) as err:
-        return failure(500, f"{type(err).__name__}: {err}")
+        return function_error(f"{type(err).__name__}: {err}")
     return HttpResponse(200, "OK", _JSON, body)
 
 

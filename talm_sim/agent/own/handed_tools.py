@@ -166,6 +166,11 @@ def _own_of(tool: Any) -> BaseTool:
     return tool._talm_sim.own  # type: ignore[no-any-return]
 
 
+def is_played() -> bool:
+    """Return whether a tool runs that is played, or one within it."""
+    return _CALL.get(None) is not None
+
+
 @contextmanager
 def _calling(arguments: Any, call_id: str | None) -> Iterator[_Call]:
     token = _CALL.set(call := _Call(arguments, call_id))
