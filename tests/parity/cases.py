@@ -52,7 +52,10 @@ TAKES = (shelf.search, shelf.buy, shelf.tree)
 ASKS = [("weather", CITY)]
 TELLS = (ASKS, "It is 31 degrees.")
 LENIENT = ([("weather", {"city": "Madrid", "days": "3"}), ("weather", {"city": "Rome", "unit": "C"})], "Done.")
-WRONG = ([("numbered", CITY), ("weather", {}), ("weather", {"city": "Madrid", "days": "many"}), ("nowhere", CITY)], "Done.")
+WRONG = (
+    [("numbered", CITY), ("search", {"limit": "many"}), ("weather", {}), ("weather", {"city": "Madrid", "days": "many"}), ("nowhere", CITY)],
+    "Done.",
+)
 SERVED = ("forecast", "station", "bulletin")
 PAGES = ("entry", "numbers", "page")
 REMEMBERS = (
@@ -145,7 +148,7 @@ _BOTH: dict[str, Case] = {
     "structured_tool": Case("structured_tool", script=(ASKS, CALLED, "unasked")),
     "structured_auto": Case("structured_auto", script=(ASKS, FORMED)),
     "placed": Case("placed", (shelf.remember, shelf.weather, shelf.distance, shelf.known, shelf.drawn), REMEMBERS),
-    "wrong": Case("react", (shelf.weather, shelf.numbered), WRONG),
+    "wrong": Case("react", (shelf.weather, shelf.numbered, shelf.search), WRONG),
     "direct": Case("agent", (shelf.direct,), ([("direct", CITY)], "It said so.")),
 }
 _HANDED: dict[str, Case] = {

@@ -37,7 +37,7 @@ class _Call:
 
 @dataclass(frozen=True, slots=True)
 class _Joined:
-    """What a tool that is played has besides: its episode, or else the graph's own tool; and the arguments that the graph gives."""
+    """What a tool that is played has besides: its episode, the user's own tool, which checks arguments, and those that a graph gives."""
 
     session: AgentSession | None
     own: BaseTool | None
@@ -92,6 +92,10 @@ class _Played:
                 _playing_in(self).wait_for(refusal)
             return found
 
+    def _parse_input(self, tool_input: Any, tool_call_id: str | None) -> Any:
+        own = self._talm_sim.own  # type: ignore[attr-defined]
+        return own._parse_input(tool_input, tool_call_id) if own is not None else super()._parse_input(tool_input, tool_call_id)  # type: ignore[misc]
+
     async def _arun(self, /, *args: Any, **kwargs: Any) -> Any:
         return await _play(self, _playing_in(self), _CALL.get())
 
@@ -109,12 +113,14 @@ def hand_tool(spec: ToolSpec, session: AgentSession) -> Any:
     tools = session.context.tools
     found = tools.native(spec.name) if tools is not None else None
     shown: dict[str, Any] = {"name": spec.name, "description": spec.description}
-    if found is None or not found.same or session.rules.text_errors:  # its own class knows other arguments, or raises what is wrong with them
+    own_check = found is not None and found.same and not session.rules.text_errors  # else it has other arguments, or raises what is wrong
+    if found is None or found.made or not own_check:
         shown["args_schema"] = spec.whole or spec.parameters
     if found is None:
         more: Any = {"return_direct": spec.return_direct, "response_format": "content_and_artifact"}
         return _join(_HandedTool(**shown, **more), session=session)
-    return _join(found.tool.model_copy(update=shown | {"callbacks": None}), injected=found.injected, session=session)
+    copy = found.tool.model_copy(update=shown | {"callbacks": None})
+    return _join(copy, injected=found.injected, session=session, own=found.tool if own_check else None)
 
 
 def put_in_place(node: ToolNode) -> None:

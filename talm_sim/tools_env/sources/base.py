@@ -37,10 +37,11 @@ class NotTaken(NamedTuple):
 
 
 class NativeTool(NamedTuple):
-    """A LangChain tool, the arguments that a graph injects into it, and whether it is shown as it is."""
+    """A LangChain tool, the arguments that a graph injects into it, and whether it was made of a function and is shown as it is."""
 
     tool: Any
     injected: frozenset[str]
+    made: bool
     same: bool = True
 
 

@@ -102,7 +102,7 @@ class PythonSource:
     def natives(self) -> dict[str, NativeTool]:
         """The tools as LangChain has them."""
         made = [self._tools, *self._makers.values()]
-        return {name: NativeTool(tool, one.injected[name]) for one in made for name, tool in one.tools.items()}
+        return {name: NativeTool(tool, one.injected[name], name in one.made) for one in made for name, tool in one.tools.items()}
 
     def begin(self, start: Mapping[str, Any]) -> EpisodeCalls:
         """Return the tools of one episode; classes and factories are called before the first call of one of their tools."""
@@ -152,6 +152,7 @@ class _Toolset:
         self.specs: dict[str, ToolSpec] = {}
         self.tools: dict[str, BaseTool] = {}
         self.injected: dict[str, frozenset[str]] = {}
+        self.made: set[str] = set()
         self.reading: set[str] = set()
         self.not_taken: list[NotTaken] = []
 
@@ -167,6 +168,8 @@ class _Toolset:
             if spec.name in self.specs:
                 raise PrerequisiteError(_duplicate_name_message(spec.name))
             self.specs[spec.name], self.tools[spec.name], self.injected[spec.name] = spec, tool, injected_arguments(tool)
+            if tool is not one:
+                self.made.add(spec.name)
             if _declared_read_only(one, tool):
                 self.reading.add(spec.name)
         return self
