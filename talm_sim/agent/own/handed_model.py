@@ -229,7 +229,7 @@ class TurnWatcher(BaseCallbackHandler):
         if name and name not in [getattr(event, "name", "") for event in self._session.events[before:]]:
             self._session.remark(f"past {name}")
 
-    on_tool_error = on_tool_end
+    on_tool_error = on_tool_end  # type: ignore[assignment]
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Count the request: nobody says what it took."""
