@@ -287,7 +287,28 @@ async def on_loop(work: Coroutine[Any, Any, _T], loop: asyncio.AbstractEventLoop
     """Await work on a loop, from whichever loop runs here; a cancellation is passed on."""
     if asyncio.get_running_loop() is loop:
         return await work
-    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
+    found: _T = _found(await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_kept(work), loop)))
+    return found
+
+
+def wait_on_loop(work: Coroutine[Any, Any, _T], loop: asyncio.AbstractEventLoop) -> _T:
+    """Wait for work on a loop, in a thread that has none."""
+    found: _T = _found(asyncio.run_coroutine_threadsafe(_kept(work), loop).result())
+    return found
+
+
+async def _kept(work: Coroutine[Any, Any, _T]) -> tuple[_T | None, Exception | None]:
+    """Return a result or an error: a future of another thread makes a `TimeoutError` anew, without what the error has besides its text."""
+    try:
+        return await work, None
+    except Exception as err:
+        return None, err
+
+
+def _found(kept: tuple[Any, Exception | None]) -> Any:
+    if kept[1] is not None:
+        raise kept[1]
+    return kept[0]
 
 
 def current_foreign_work() -> CurrentWork | None:

@@ -43,11 +43,11 @@ def _why_lost(episode: Episode, *, silent: bool, own: bool) -> str:
         return ""
     last = episode.model_turns[-1] if episode.gave_no_answer else None
     if last is None or (own and not episode.saw_model):
-        return "ended without a text"
+        return "ended with a call" if episode.model_turns and episode.model_turns[-1].tool_calls else "ended without a text"
     thought = bool(last.reasoning or last.raw_text)
     if last.stop == "length":
         return f"were cut off {'while thinking' if thought else 'before a word'}: raise --max-new-tokens"
-    return "ended after a thought" if thought else "got nothing from the server, neither a text nor a call"
+    return "ended after a thought" if thought else "ended without a text" if own else "got nothing from the server, neither a text nor a call"
 
 
 def undecided_verdicts(run: RunView) -> dict[str, tuple[list[Verdict], int]]:

@@ -25,6 +25,7 @@ from talm_sim.tools_env.clock import Clock, RealClock
 from talm_sim.tools_env.handed_answers import PlayedCall
 from talm_sim.tools_env.perturbations import Call, Outcome, Perturbation, ReadAnswer, narrow_tools, open_perturbations
 from talm_sim.tools_env.routes import NOT_EXECUTABLE, fault_of, fill_path, states_of
+from talm_sim.tools_env.sources.base import NativeTool
 from talm_sim.tools_env.strikes import Strikes
 from talm_sim.tools_env.tool_answers import read_answer, refusal_text
 from talm_sim.tools_env.toolbox import Tools, ToolSession
@@ -261,6 +262,12 @@ class EpisodeTools:
         for one in reversed(self.perturbations):
             name, arguments = one.translate(name, arguments)
         return name, arguments
+
+    def native(self, name: str) -> NativeTool | None:
+        """Return the LangChain tool that the agent sees under a name; None for one that is no such tool."""
+        real, tools = self.real_name(name), self._environment.tools
+        found = tools.native(real)
+        return found and found._replace(same=self._by_name.get(name) == tools.specs[real])
 
     def real_name(self, name: str) -> str:
         """Return the name that a tool has in its source, where a perturbation gave it the other one that the agent sees."""

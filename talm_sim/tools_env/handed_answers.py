@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import builtins
 import json
+from ast import literal_eval
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,8 +75,10 @@ class PlayedCall:
             kind, _, said = text.partition(": ")
             known: Any = getattr(builtins, kind, None)
             usable = isinstance(known, type) and issubclass(known, Exception) and not issubclass(known, UnicodeError)
-            raised: Exception = known(said) if usable else RuntimeError(text)
-            return raised
+            with suppress(ValueError, SyntaxError, TypeError):  # of a group, for example, more than its text is needed
+                raised: Exception = known(literal_eval(said) if known is KeyError else said) if usable else RuntimeError(text)
+                return raised
+            return RuntimeError(text)
         if outcome is not None and outcome.status is not None and not outcome.error and error.code.startswith("http_"):
             headers = {name.lower(): value for name, value in (outcome.made.headers if outcome.made is not None else ())}
             if outcome.retry_after is not None:

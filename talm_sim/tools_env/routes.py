@@ -59,7 +59,7 @@ def build_request(route: Route, arguments: Mapping[str, Any], *, headers_apart: 
         pairs |= {name: in_query(name, text) for name, text in {**headers, **{name: "; ".join(one) for name, one in cookies.items()}}.items()}
         headers = {}
     elif crumbs := [pair for one in cookies.values() for pair in one]:
-        headers["Cookie"] = "; ".join(crumbs)
+        headers["Cookie"] = "; ".join(crumbs).replace("+", "%20")
     url = LOGICAL_HOST + path + (f"?{'&'.join(pair for name in sorted(pairs) for pair in pairs[name])}" if pairs else "")
     body = _body(route, body_type, rest) if body_type else None
     return HttpRequest(route.method, url, headers if body is None else {"Content-Type": body_type, **headers}, body)
@@ -150,17 +150,18 @@ def answer(value: Any) -> HttpResponse:
         if b"NaN" in body or b"Infinity" in body:
             json.loads(body, parse_constant=_refuse)
     except (TypeError, ValueError, RecursionError) as err:
-        return failure(500, f"{type(err).__name__}: {err}")
+        return function_error(f"{type(err).__name__}: {err}")
     return HttpResponse(200, "OK", _JSON, body)
 
 
 def as_json(response: HttpResponse) -> HttpResponse:
-    """Return an answer whose header says that it is no JSON as its text, in JSON; a file that is no text says its size and type.
+    """Return an answer that is no JSON, by its header if it has one, as its text, in JSON; a file that is no text says its size and type.
 
     A success without a body, and a JSON object or list under another name, stay as they are.
     """
     named = Message()
-    named["content-type"] = next((value for name, value in response.headers if name.lower() == "content-type"), "") or _JSON[0][1]
+    unsaid = _JSON[0][1] if read_json(response.body) is not None or response.body.strip() == b"null" else "text/plain"
+    named["content-type"] = next((value for name, value in response.headers if name.lower() == "content-type"), "") or unsaid
     charset = named.get_content_charset("utf-8")
     if not response.body.strip() or fault_of(response) or (is_json(named["content-type"]) and charset == "utf-8"):
         return response

@@ -20,7 +20,7 @@ from talm_sim.recordings import HttpRequest, HttpResponse, Player
 from talm_sim.schemas import unchecked_patterns
 from talm_sim.tools_env.asking_tools import made_again
 from talm_sim.tools_env.routes import build_request
-from talm_sim.tools_env.sources.base import EpisodeCalls, NotTaken, StatefulSource, ToolSource
+from talm_sim.tools_env.sources.base import EpisodeCalls, NativeTool, NotTaken, StatefulSource, ToolSource
 from talm_sim.tools_env.sources.registry import BUILT_IN, open_source
 from talm_sim.types import JsonObject, Origin, Route, ToolSpec
 
@@ -108,6 +108,12 @@ class Tools:
         if tool not in self._reached:
             raise ProviderError("No live tools: this run was started without their sources.")
         return self._reached[tool].source, self._reached[tool].name
+
+    def native(self, tool: str) -> NativeTool | None:
+        """Return the LangChain tool that a tool is in its source; None for any other."""
+        reached = self._reached.get(tool)
+        found: Mapping[str, NativeTool] = getattr(reached.source, "natives", {}) if reached else {}
+        return found.get(reached.name) if reached else None
 
     def source_of(self, tool: str) -> str:
         """Return the name of the source that a tool comes from."""

@@ -266,6 +266,7 @@ BUILDERS: dict[str, Build] = {
     "tuned": _bound(top_p=0.5, reasoning_effort="low", user="ann"),
     "rich": _rich,
     "traced": _traced,
+    "placed": lambda tools, model: _around(_asking_of(tools, model), ToolNode(tools, handle_tool_errors=True), Placed),
     "unhandled": lambda tools, model: _around(_asking_of(tools, model), ToolNode(tools)),
     "stops": _bound(stop=["\n\n", "END"]),
     "formed": _structured(),

@@ -52,10 +52,18 @@ TAKES = (shelf.search, shelf.buy, shelf.tree)
 ASKS = [("weather", CITY)]
 TELLS = (ASKS, "It is 31 degrees.")
 LENIENT = ([("weather", {"city": "Madrid", "days": "3"}), ("weather", {"city": "Rome", "unit": "C"})], "Done.")
-WRONG = ([("weather", {}), ("weather", {"city": "Madrid", "days": "many"}), ("nowhere", CITY)], "Done.")
+WRONG = (
+    [("numbered", CITY), ("search", {"limit": "many"}), ("weather", {}), ("weather", {"city": "Madrid", "days": "many"}), ("nowhere", CITY)],
+    "Done.",
+)
 SERVED = ("forecast", "station", "bulletin")
 PAGES = ("entry", "numbers", "page")
-REMEMBERS = ([("remember", CITY)], [("distance", {"city": "Rome"}), ("known", CITY), ("weather", CITY)], "Done.")
+REMEMBERS = (
+    [("remember", CITY)],
+    [("remember", CITY | {"tool_call_id": "forged"})],
+    [("distance", {"city": "Rome"}), ("known", CITY), ("weather", CITY)],
+    "Done.",
+)
 SEARCHES = ([("search", MUSEUM | {"limit": None})], "Done.")
 EVERY = ([(one.__name__, MUSEUM) for one in shelf.RESULTS], "Done.")
 WEATHER = {"city": "Madrid", "degrees": 31}
@@ -98,7 +106,7 @@ _OWN: dict[str, Case] = {
     ),
     "takes_openai_agents": Case("openai_agents", TAKES, SEARCHES, needs="agents"),
     "takes_pydantic_ai": Case("pydantic_agent", TAKES, SEARCHES, needs="pydantic_ai"),
-    "probe": Case("probe", (shelf.flaky, shelf.failing, shelf.handled, shelf.direct, shelf.drawn)),
+    "probe": Case("probe", (shelf.flaky, shelf.failing, shelf.handled, shelf.direct, shelf.drawn, shelf.late, shelf.several, shelf.numbered)),
     "langchain": Case("loop", (shelf.weather, shelf.direct), (ASKS, "31 degrees.")),
     "class": Case("loop", (shelf.Shop,), ([("sell", MUSEUM)], [("sell", MUSEUM)], "Two are sold.")),
     "openapi": Case(
@@ -111,8 +119,7 @@ _OWN: dict[str, Case] = {
     "name_graph": Case("graph", (shelf.get_forecast,), ([("get-forecast", CITY)], "31 degrees.")),
     "lenient": Case("react", script=LENIENT),
     "lenient_graph": Case("graph", script=LENIENT),
-    "wrong": Case("react", script=WRONG),
-    "wrong_graph": Case("graph", script=WRONG),
+    "wrong_graph": Case("graph", (shelf.weather, shelf.numbered), WRONG),
     "unhandled": Case("unhandled", (shelf.failing,), ([("failing", CITY)], "unasked")),
     "artifact_graph": Case("graph", (shelf.drawn,), ([("drawn", CITY)], "Here it is.")),
     "failing_graph": Case("graph", (shelf.failing, shelf.handled), ([("failing", CITY), ("handled", CITY)], "No.")),
@@ -140,6 +147,8 @@ _BOTH: dict[str, Case] = {
     "gate": Case("gate", script=TELLS, reply={"decisions": [{"type": "approve"}]}),
     "structured_tool": Case("structured_tool", script=(ASKS, CALLED, "unasked")),
     "structured_auto": Case("structured_auto", script=(ASKS, FORMED)),
+    "placed": Case("placed", (shelf.remember, shelf.weather, shelf.distance, shelf.known, shelf.drawn), REMEMBERS),
+    "wrong": Case("react", (shelf.weather, shelf.numbered, shelf.search), WRONG),
     "direct": Case("agent", (shelf.direct,), ([("direct", CITY)], "It said so.")),
 }
 _HANDED: dict[str, Case] = {

@@ -11,8 +11,6 @@ OPEN_LINES: dict[str, str] = {}
 """Of `RUN_SETS`, what no line below the table says yet."""
 REMAINS: dict[tuple[str, str], str] = {
     ("openapi", "parameters *"): "an argument that the document does not know is refused; LangChain reads no OpenAPI that could be the measure",
-    ("wrong", "result *"): "what is wrong is said in the words of JSON Schema, not of pydantic",
-    ("probe", "attributes *"): "each handed tool may have an artifact; only its `response_format` says so",
     ("handed_*", "stream"): "a turn is always asked for whole, as it is recorded; a stream gives the finished turn in pieces",
     ("handed_thought", "message assistant"): "what a provider sent with a thought goes back to it; LangChain's client drops it",
     ("handed_declined", "answer"): "a refusal is the text that the user is told",

@@ -145,6 +145,23 @@ def _handled(city: str) -> str:
     raise ToolException(f"no {city} here, ask for another")
 
 
+def late(city: str) -> str:
+    """Weather from a station that is slow by itself."""
+    raise TimeoutError("the station is slow")
+
+
+def several(city: str) -> str:
+    """Weather from stations that all fail."""
+    raise ExceptionGroup("stations", [ValueError("north"), OSError("south")])
+
+
+def _numbered(number: int) -> str:
+    return f"station {number}"
+
+
+numbered = StructuredTool.from_function(
+    _numbered, name="numbered", description="A station.", handle_validation_error="Give a number.", tags=["safe"], metadata={"team": "blue"}
+)
 handled = StructuredTool.from_function(
     _handled, name="handled", description="Weather, with its own words for a failure.", handle_tool_error=True
 )

@@ -19,6 +19,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, PrivateAttr, SecretStr
 
 from talm_sim.agent.graph import added_text, as_message
+from talm_sim.agent.own.handed_tools import is_played
 from talm_sim.agent.own.own_session import AgentSession
 from talm_sim.agent.own.own_texts import drop_surrogates
 from talm_sim.errors import PrerequisiteError, ProviderError
@@ -207,6 +208,7 @@ class TurnWatcher(BaseCallbackHandler):
         self._session = session
         self._prompts: dict[UUID, list[BaseMessage]] = {}
         self._bounds: dict[UUID, Usage] = {}
+        self._outside: dict[UUID, tuple[str, int]] = {}
 
     def on_chat_model_start(self, serialized: dict[str, Any], messages: list[list[BaseMessage]], *, run_id: UUID, **kwargs: Any) -> None:
         """Check that there is a turn left."""
@@ -215,6 +217,19 @@ class TurnWatcher(BaseCallbackHandler):
         settings = kwargs.get("invocation_params") or {}
         if current_meter.get() is not None and settings.get("_type") != _OURS:
             self._bounds[run_id] = generation_bound([messages, settings])
+
+    def on_tool_start(self, serialized: dict[str, Any], input_str: str, *, run_id: UUID, **kwargs: Any) -> None:
+        """Note a tool that has the name of one of the environment's and is another object."""
+        if not is_played() and (name := self._session.name_of_tool(str(serialized.get("name")))):
+            self._outside[run_id] = name, len(self._session.events)
+
+    def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:
+        """Count it as run past the environment, unless it has called the one that was handed over."""
+        name, before = self._outside.pop(run_id, ("", 0))
+        if name and name not in [getattr(event, "name", "") for event in self._session.events[before:]]:
+            self._session.remark(f"past {name}")
+
+    on_tool_error = on_tool_end  # type: ignore[assignment]
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Count the request: nobody says what it took."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from langchain_core.messages import ToolMessage
@@ -13,7 +14,7 @@ from langchain_core.messages.tool import ToolOutputMixin
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.prebuilt import ToolNode
-from pydantic import PrivateAttr, ValidationError
+from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
 from talm_sim.agent.own.own_session import CURRENT, AgentSession
@@ -34,9 +35,16 @@ class _Call:
     played: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Joined:
+    """What a tool that is played has besides: its episode, the user's own tool, which checks arguments, and those that a graph gives."""
+
+    session: AgentSession | None
+    own: BaseTool | None
+    injected: frozenset[str]
+
+
 _CALL: ContextVar[_Call] = ContextVar("talm_sim_tool_call")
-_PLACED: dict[type, tuple[BaseTool, frozenset[str]]] = {}
-"""A graph's own tool, by the class that took its place, and the arguments that the graph gives it."""
 
 
 class _Played:
@@ -62,74 +70,111 @@ class _Played:
         """Call the tool with bare arguments, or with those of a call that has an id."""
         with _calling(tool_input, tool_call_id) as call:
             try:
-                return await super().arun(tool_input, *args, tool_call_id=tool_call_id, **kwargs)  # type: ignore[misc]
+                found = await super().arun(tool_input, *args, tool_call_id=tool_call_id, **kwargs)  # type: ignore[misc]
             except ValidationError as err:
-                if (session := _session_of(self)) is not None and not call.played:
-                    await session.refuse(self.name, tool_input, tool_call_id, str(err))  # type: ignore[attr-defined]
+                if refusal := _refuse(self, call, err):
+                    await refusal
                 raise
+            if refusal := _refuse(self, call, found):  # which the tool has put into words itself
+                await refusal
+            return found
 
     def run(self, tool_input: Any, *args: Any, tool_call_id: str | None = None, **kwargs: Any) -> Any:
         """Call the tool as `arun` does, from a thread without an event loop."""
         with _calling(tool_input, tool_call_id) as call:
             try:
-                return super().run(tool_input, *args, tool_call_id=tool_call_id, **kwargs)  # type: ignore[misc]
+                found = super().run(tool_input, *args, tool_call_id=tool_call_id, **kwargs)  # type: ignore[misc]
             except ValidationError as err:
-                if (session := _session_of(self)) is not None and not call.played:
-                    session.wait_for(session.refuse(self.name, tool_input, tool_call_id, str(err)))  # type: ignore[attr-defined]
+                if refusal := _refuse(self, call, err):
+                    _playing_in(self).wait_for(refusal)
                 raise
+            if refusal := _refuse(self, call, found):
+                _playing_in(self).wait_for(refusal)
+            return found
+
+    def _parse_input(self, tool_input: Any, tool_call_id: str | None) -> Any:
+        own = self._talm_sim.own  # type: ignore[attr-defined]
+        return own._parse_input(tool_input, tool_call_id) if own is not None else super()._parse_input(tool_input, tool_call_id)  # type: ignore[misc]
 
     async def _arun(self, /, *args: Any, **kwargs: Any) -> Any:
-        session = _session_of(self)
-        assert session is not None
-        return await _play(self, session, _CALL.get())
+        return await _play(self, _playing_in(self), _CALL.get())
 
     def _run(self, /, *args: Any, **kwargs: Any) -> Any:
-        session = _session_of(self)
-        assert session is not None
+        session = _playing_in(self)
         return session.wait_for(_play(self, session, _CALL.get()))
 
 
-class HandedTool(_Played, BaseTool):
-    """A tool of the environment as the agent gets it."""
+class _HandedTool(_Played, BaseTool):
+    """A tool that is none of LangChain's where it is, as the agent gets it."""
 
-    _session: AgentSession = PrivateAttr()
 
-    def __init__(self, spec: ToolSpec, session: AgentSession) -> None:
-        super().__init__(
-            name=spec.name,
-            description=spec.description,
-            args_schema=spec.whole or spec.parameters,
-            return_direct=spec.return_direct,
-            response_format="content_and_artifact",
-        )
-        self._session = session
+def hand_tool(spec: ToolSpec, session: AgentSession) -> Any:
+    """Return a tool of the environment as the agent of an episode gets it; one of LangChain, or of Python, keeps its class."""
+    tools = session.context.tools
+    found = tools.native(spec.name) if tools is not None else None
+    shown: dict[str, Any] = {"name": spec.name, "description": spec.description}
+    own_check = found is not None and found.same and not session.rules.text_errors  # else it has other arguments, or raises what is wrong
+    if found is None or found.made or not own_check:
+        shown["args_schema"] = spec.whole or spec.parameters
+    if found is None:
+        more: Any = {"return_direct": spec.return_direct, "response_format": "content_and_artifact"}
+        return _join(_HandedTool(**shown, **more), session=session)
+    copy = found.tool.model_copy(update=shown | {"callbacks": None})
+    return _join(copy, injected=found.injected, session=session, own=found.tool if own_check else None)
 
 
 def put_in_place(node: ToolNode) -> None:
     """Let the calls that a graph's node executes be played, by the names of its tools: within an episode that has a tool of that name."""
     for name, tool in node.tools_by_name.items():
         if not isinstance(tool, _Played):
-            kind = type(tool)
-            played = type(kind.__name__, (_Played, kind), {"__module__": kind.__module__, "__doc__": kind.__doc__})
-            _PLACED[played] = tool, injected_arguments(tool)
-            copy = tool.model_copy()
-            object.__setattr__(copy, "__class__", played)
-            node.tools_by_name[name] = copy
+            node.tools_by_name[name] = _join(tool.model_copy(), own=tool, injected=injected_arguments(tool))
+
+
+def _join(tool: BaseTool, *, session: AgentSession | None = None, own: BaseTool | None = None, injected: frozenset[str] = frozenset()) -> Any:
+    """Let the calls of a tool be played, in this episode or in the one that runs."""
+    object.__setattr__(tool, "_talm_sim", _Joined(session, own, injected))
+    if not isinstance(tool, _Played):
+        object.__setattr__(tool, "__class__", _played_class(type(tool)))
+    return tool
+
+
+@cache
+def _played_class(kind: type[BaseTool]) -> type:
+    return type(kind.__name__, (_Played, kind), {"__module__": kind.__module__, "__doc__": kind.__doc__})
 
 
 def _session_of(tool: Any) -> AgentSession | None:
     """Return the episode that a tool is called in; None outside of one, and where the environment has no such tool: it is the graph's alone."""
-    if isinstance(tool, HandedTool):
-        return tool._session
+    if tool._talm_sim.session is not None:
+        return tool._talm_sim.session  # type: ignore[no-any-return]
     session = CURRENT.get()
     return session if session is not None and session.name_of_tool(tool.name) else None
+
+
+def _playing_in(tool: Any) -> AgentSession:
+    session = _session_of(tool)
+    assert session is not None
+    return session
+
+
+def _refuse(tool: Any, call: _Call, why: Any) -> Coroutine[Any, Any, None] | None:
+    """Return what records a call that the tool's own class has refused; None where it was played."""
+    session = _session_of(tool)
+    if session is None or call.played:
+        return None
+    return session.refuse(tool.name, call.arguments, call.id, str(getattr(why, "content", why)))
 
 
 def _own_of(tool: Any) -> BaseTool:
     """Return the graph's own tool, and note in the running episode, if there is one, that it runs: unrecorded, and met by no fault."""
     if (session := CURRENT.get()) is not None:
         session.remark(f"past {tool.name}")
-    return _PLACED[type(tool)][0]
+    return tool._talm_sim.own  # type: ignore[no-any-return]
+
+
+def is_played() -> bool:
+    """Return whether a tool runs that is played, or one within it."""
+    return _CALL.get(None) is not None
 
 
 @contextmanager
@@ -152,7 +197,7 @@ def _read(given: Any) -> _Call:
 async def _play(tool: Any, session: AgentSession, call: _Call) -> Any:
     call.played, given = True, call.arguments
     apart = {}
-    if injected := _PLACED[type(tool)][1] if type(tool) in _PLACED else frozenset():
+    if injected := tool._talm_sim.injected:
         apart = {name: given.get(name, call.id) for name in injected} | {CALL_ID: call.id or "call"}
         given = {name: value for name, value in given.items() if name not in injected}
     token = INJECTED.set({**INJECTED.get(), **apart})

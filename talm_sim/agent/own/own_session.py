@@ -22,7 +22,7 @@ from talm_sim.agent.own.agent_rules import AgentRules
 from talm_sim.agent.own.own_texts import clean_messages, clean_request, read_call, with_states
 from talm_sim.common.credentials import Hider, credentials_in_environment
 from talm_sim.config import RESULT_LIMIT
-from talm_sim.foreign.loop import abandon_loop_of, on_loop, running_loop, was_loop_given_up
+from talm_sim.foreign.loop import abandon_loop_of, on_loop, running_loop, wait_on_loop, was_loop_given_up
 from talm_sim.foreign.threads import Work
 from talm_sim.foreign.time import ForeignClock
 from talm_sim.models.parsing import replace_surrogates
@@ -196,7 +196,7 @@ class AgentSession:
         except AgentStopped:
             work.close()
             raise
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result()
+        return wait_on_loop(work, self.loop)
 
     async def play(self, name: str, arguments: Any, call_id: str | None) -> PlayedCall | HumanEvent:
         """Execute a tool call, or put a question to the person."""

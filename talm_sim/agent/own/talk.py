@@ -16,10 +16,10 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 from typing_extensions import TypedDict
 
-from talm_sim.agent.own.agents import OwnAgent, check_graph
+from talm_sim.agent.own.agents import OwnAgent, check_graph, tool_nodes
 from talm_sim.agent.own.contracts import read_interrupt
 from talm_sim.agent.own.handed_model import hand_model
-from talm_sim.agent.own.handed_tools import HandedTool
+from talm_sim.agent.own.handed_tools import hand_tool, put_in_place
 from talm_sim.agent.own.own_session import AgentSession
 from talm_sim.errors import PrerequisiteError
 from talm_sim.foreign import threads
@@ -77,13 +77,15 @@ async def _exchange(playing: _Agent, messages: Sequence[BaseMessage], session: A
 
 async def _open(agent: OwnAgent, session: AgentSession) -> _Agent:
     """Return the agent of an episode; if the function builds one, build it."""
-    tools = [HandedTool(spec, session) for spec in session.context.offered]
+    tools = [hand_tool(spec, session) for spec in session.context.offered]
     handed = {"tools": tools, "model": hand_model(session) if agent.takes_model else None}
     thing: Any = agent.thing
     if agent.builds:
         thing = await _call_function(thing, {name: handed[name] for name in agent.takes})
         _check_built(agent.name, thing)
     if isinstance(thing, CompiledStateGraph):
+        for node in tool_nodes(thing):  # which may have tools of its own
+            put_in_place(node)
         return _Graph(agent.name, thing, session)
     taken = ("messages", "tools") if agent.builds else agent.takes
     return _Function(thing, {name: handed[name] for name in taken if name != "messages"})

@@ -156,13 +156,27 @@ def _shown(one: Any) -> str | None:
     """Return what stands for a block of a result in its text; None if only its JSON would say all."""
     if not isinstance(one, dict):
         return one if isinstance(one, str) else None
-    what, named, _ = what_is(one)
+    what, named, told = what_is(one)
     if not text_of(one, ("type",)) and sum(value is not None for value in one.values()) > 1:
         return None
     if named == "json":  # Bedrock
         return as_text(one["json"])
+    if (document := _document_text(named, told)) is not None:
+        return document
     is_media = what == "media" and _plain(named).startswith(_SHOWN)
     return words_in(one) if what == "text" else f"[{named}]" if is_media else None
+
+
+def _document_text(named: str, told: Mapping[str, Any]) -> str | None:
+    """Return the text of a document that is given as text: by Cohere as its data, by Anthropic and Bedrock as its source."""
+    if _plain(named) != "document":
+        return None
+    source = told.get("source")
+    if not isinstance(source, dict):
+        return as_text(told["data"]) if isinstance(told.get("data"), str | dict) and not told.get("mime_type") else None
+    if source.get("type") == "text":
+        return as_text(source.get("data"))
+    return words_in(source) or None
 
 
 def read_blocks(blocks: list[Any], role: str, where: str) -> Iterator[tuple[What, Any]]:
@@ -181,6 +195,8 @@ def read_blocks(blocks: list[Any], role: str, where: str) -> Iterator[tuple[What
             yield what, call
             if result:
                 yield "result", result
+        elif what == "media" and (document := _document_text(named, told)) is not None:
+            yield "text", document
         elif what == "media":
             yield "text", "" if role in {"user", "system"} else f"[{named}]"
         else:

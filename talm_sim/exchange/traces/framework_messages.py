@@ -263,6 +263,8 @@ def _fields(value: Mapping[str, Any]) -> tuple[Mapping[str, Any], str | None]:
             role = kind.partition("[")[0]  # AutoGen's StructuredMessage[...]
             if what in {"call", "result", "thought"}:  # an item of OpenAI's Responses
                 fields, role = {**value, "content": [value]}, "tool" if what == "result" else "assistant"
+            elif what == "nothing":
+                fields, role = {**value, "content": []}, "nobody"
     return fields, role if isinstance(role, str) else None
 
 

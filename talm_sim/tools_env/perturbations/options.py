@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 from pydantic.fields import FieldInfo
 
 from talm_sim.common.typed_options import OptionsModel, split_commas, split_options
+from talm_sim.tools_env.sources.base import tool_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class ToolListOptions(OptionsModel):
     title the noun of what may be written.
     """
 
-    tool: str = Field("", description="Only this tool.")
+    tool: Annotated[str, BeforeValidator(lambda own: tool_name(str(own), say=False))] = Field("", description="Only this tool.")
     p: float = Field(1.0, ge=0, le=1, title="a chance", description="Probability of firing.")
     seed: int | None = Field(None, description="Seed of its chances, in place of the run's.")
 

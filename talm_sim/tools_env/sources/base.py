@@ -36,14 +36,23 @@ class NotTaken(NamedTuple):
     reason: str
 
 
-def tool_name(own: str) -> str:
+class NativeTool(NamedTuple):
+    """A LangChain tool, the arguments that a graph injects into it, and whether it was made of a function and is shown as it is."""
+
+    tool: Any
+    injected: frozenset[str]
+    made: bool
+    same: bool = True
+
+
+def tool_name(own: str, *, say: bool = True) -> str:
     """Return the name that models get for a tool: its own, where servers of models take that.
 
     >>> tool_name("get-forecast"), tool_name("weather/get forecast")
     ('get-forecast', 'weather_get_forecast')
     """
     name = re.sub(r"[^A-Za-z0-9_-]+", "_", own)[:64]
-    if name != own:
+    if say and name != own:
         _say_changed(own, name)
     return name
 
@@ -95,10 +104,10 @@ class ToolSource(Protocol):
     """A source of tools, opened. What it has left open is closed by `aclose`. Its attributes are only read, so plain ones suffice.
 
     It may have `reading` besides: names of tools that are not reached with GET, and of which it says that they change nothing; `described`:
-    the tools that nothing executes, each with the reason (their calls are answered with `routes.unexecuted_response`); `network`: whether the
-    user gave its sandboxed code a network; `fault_in_start`: a function that says what is wrong with the `start` of a scenario, from
-    which it starts the tools of an episode; `leave`: a method that is called with the name of an episode that has ended; and what a
-    `StatefulSource` has.
+    the tools that nothing executes, each with the reason (their calls are answered with `routes.unexecuted_response`); `network`: whether
+    the user gave its sandboxed code a network; `natives`: its tools of LangChain; `fault_in_start`: a function that says what is wrong with
+    the `start` of a scenario, from which it starts the tools of an episode; `leave`: a method that is called with the name of an episode
+    that has ended; and what a `StatefulSource` has.
     """
 
     @property

@@ -35,6 +35,7 @@ def prove(document: Mapping[str, Any], tools: HttpTools, auth: str, usual: str) 
     proofs, left = dict[str, Proof](), dict[str, str]()
     for tool, several in ways.items():
         fitting = [way for way in several if all(name in secrets and (name in schemes or not name) for name in way)]
+        fitting = [way for way in fitting if len({secrets[name] for name in way}) == len(way)]  # a credential goes to one scheme alone
         if not fitting:
             left[tool] = _explain(several[0], declared, schemes, bool(held), variables[0])
         elif way := max(fitting, key=bool):
@@ -65,7 +66,9 @@ def _assign(ways: list[tuple[str, ...]], held: list[tuple[str, str]]) -> dict[st
 def _explain(way: tuple[str, ...], declared: Mapping[str, Any], schemes: Mapping[str, Any], held: bool, variable: str) -> str:
     if unknown := next((name for name in way if name not in schemes), ""):
         return f"needs the security scheme '{unknown[:100]}', which is not {'supported' if unknown in declared else 'declared'}."
-    if len(way) > 1 or held:
+    if len(way) == 1 and held:
+        return f"needs another credential ('{way[0][:100]}'): give the document a second time, as NAME=openapi:PLACE,auth=VARIABLE."
+    if len(way) > 1:
         return f"needs {len(way)} credentials ({', '.join(way)[:200]}): add ,auth=A+B with one variable for each scheme, in this order."
     return f"needs a credential: set {variable}."
 

@@ -24,7 +24,7 @@ from talm_sim.foreign.threads import Work, working_for
 from talm_sim.foreign.time import in_time
 from talm_sim.recordings import ARTIFACT_HEADER, TEXT_HEADER, WORDED_HEADER, HttpResponse, Returned
 from talm_sim.tools_env.routes import answer, function_error, posted
-from talm_sim.tools_env.sources.base import CALL_ID, INJECTED, EpisodeCalls, NotTaken, SourceRequest, tool_name, tool_spec
+from talm_sim.tools_env.sources.base import CALL_ID, INJECTED, EpisodeCalls, NativeTool, NotTaken, SourceRequest, tool_name, tool_spec
 from talm_sim.tools_env.sources.factories import EndedError, Made, check_maker, make_tools, makes_tools, name_of, run_apart
 from talm_sim.tools_env.sources.injected import filled, injected_arguments
 from talm_sim.tools_env.sources.tool_schemas import read_schema
@@ -98,6 +98,12 @@ class PythonSource:
         """Make a call of a tool that episodes share; what the tool raises is its failure."""
         return await _answer_call(self._tools.tools[tool], arguments, self._timeout, self._tools.injected.get(tool, frozenset()))
 
+    @property
+    def natives(self) -> dict[str, NativeTool]:
+        """The tools as LangChain has them."""
+        made = [self._tools, *self._makers.values()]
+        return {name: NativeTool(tool, one.injected[name], name in one.made) for one in made for name, tool in one.tools.items()}
+
     def begin(self, start: Mapping[str, Any]) -> EpisodeCalls:
         """Return the tools of one episode; classes and factories are called before the first call of one of their tools."""
         return _Episode(self._makers, self._timeout)
@@ -146,6 +152,7 @@ class _Toolset:
         self.specs: dict[str, ToolSpec] = {}
         self.tools: dict[str, BaseTool] = {}
         self.injected: dict[str, frozenset[str]] = {}
+        self.made: set[str] = set()
         self.reading: set[str] = set()
         self.not_taken: list[NotTaken] = []
 
@@ -161,6 +168,8 @@ class _Toolset:
             if spec.name in self.specs:
                 raise PrerequisiteError(_duplicate_name_message(spec.name))
             self.specs[spec.name], self.tools[spec.name], self.injected[spec.name] = spec, tool, injected_arguments(tool)
+            if tool is not one:
+                self.made.add(spec.name)
             if _declared_read_only(one, tool):
                 self.reading.add(spec.name)
         return self
@@ -262,7 +271,7 @@ async def _run_tool(tool: BaseTool, arguments: JsonObject, call_id: str) -> Http
     """Return a tool's result, or how it failed; that is described here, on the loop of the user's code, as its errors may be of any kind."""
     try:
         return _written(await _collect_result(tool, arguments, call_id))
-    except (TimeoutError, LoopGivenUp, KeyboardInterrupt):  # the last on the caller's own loop, where it may be Ctrl-C
+    except (LoopGivenUp, KeyboardInterrupt):  # the last on the caller's own loop, where it may be Ctrl-C
         raise
     except EndedError as err:
         raised = err.raised

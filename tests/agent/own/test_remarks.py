@@ -64,6 +64,62 @@ def test_a_tool_that_runs_past_the_environment_is_named_and_fails_gates(tmp_path
     assert failed == ["tools_past<=0"]
 
 
+def test_a_tool_that_a_node_calls_itself_is_named_and_one_around_the_handed_one_is_not(tmp_path: Path) -> None:
+    async def past(tools: list[Any]) -> Any:
+        return _acting(price)
+
+    async def around(tools: list[Any]) -> Any:
+        @tool("price")
+        async def own(item: str) -> str:
+            """Price, with our sign."""
+            return f"{await tools[0].ainvoke({'item': item})} EUR"
+
+        return _acting(own)
+
+    remarks = [next(iter(_play(tmp_path, one, price, names=("price",)).episodes())).remarks for one in (past, around)]
+    assert remarks == [{"past price": 1}, {}]
+
+
+def _acting(one: Any) -> Any:
+    async def act(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [AIMessage(await one.ainvoke({"item": "tea"}))]}
+
+    return StateGraph(MessagesState).add_node("act", act).add_edge(START, "act").compile()
+
+
+def late(item: str) -> str:
+    """Raise an error of its own."""
+    raise TimeoutError("slow")
+
+
+def lacking(item: str) -> str:
+    """Raise an error with its key."""
+    raise KeyError("k")
+
+
+def several(item: str) -> str:
+    """Raise a group."""
+    raise ExceptionGroup("all", [ValueError("a")])
+
+
+def test_a_tools_own_error_is_itself_and_comes_again_from_a_recording(tmp_path: Path) -> None:
+    said: list[list[str]] = []
+
+    def agent(messages: list[Any], tools: list[Any]) -> str:
+        said.append([])
+        for one in tools:
+            with pytest.raises((TimeoutError, KeyError, ExceptionGroup, RuntimeError)) as err:
+                one.invoke({"item": "tea"})
+            said[-1].append(f"{type(err.value).__name__} {err.value}")
+        return "done"
+
+    for way in ("record", "replay"):
+        _play(tmp_path, agent, late, lacking, several, names=("late", "lacking", "several"), tools=way, cassettes=tmp_path / "recorded")
+    live, again = said
+    assert live == ["TimeoutError slow", "KeyError 'k'", "ExceptionGroup all (1 sub-exception)"]
+    assert again == [*live[:2], "RuntimeError ExceptionGroup: all (1 sub-exception)"]
+
+
 def test_names_match_whatever_their_punctuation_and_cuts_are_counted(tmp_path: Path) -> None:
     run = _play(tmp_path, _graph(), price, stock, names=("price", "stock_of"), result_limit=10)
     (episode,) = run.episodes()

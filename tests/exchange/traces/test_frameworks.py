@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.exchange.traces.blocks import read_blocks, result_text
 from talm_sim.types import Termination
 from tests.exchange.traces.test_forms import ANSWER, ASKED, document, played, read, span_of
 
@@ -103,7 +104,7 @@ def responses() -> list[Any]:
     failed = typed("mcp_call", id="c2", name="weather", arguments=json.dumps(ROME), output=None, error="down")
     thought, empty = typed("reasoning", summary=[typed("summary_text", text="Hm.")]), typed("reasoning", summary=[], encrypted_content="x")
     answer = typed("message", role="assistant", content=[typed("output_text", text=ANSWER)], id="m")
-    return [USER, thought, calls[0], failed, *outputs, empty, answer]
+    return [USER, typed("mcp_list_tools", server_label="s", tools=[]), thought, calls[0], failed, *outputs, empty, answer]
 
 
 def pydantic_ai() -> list[Any]:
@@ -253,6 +254,21 @@ def test_spans_of_one_trace_are_one_episode(told: list[dict[str, Any]], tmp_path
     episode = played(trace)
     assert (trace.request, episode.answer, episode.tool_events[0].result) == (ASKED, ANSWER, TEXT)
     assert len([event for event in episode.tool_events if event.call_id == "c1"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("block", "text"),
+    [
+        ({"document": {"data": TEXT}}, TEXT),  # Cohere
+        ({"document": {"data": WARM, "id": "d"}}, TEXT),
+        ({"source": {"type": "text", "media_type": "text/plain", "data": TEXT}}, TEXT),  # Anthropic
+        ({"source": {"type": "content", "content": [typed("text", text=TEXT)]}}, TEXT),
+        ({"source": {"type": "base64", "media_type": "application/pdf", "data": "AA"}}, "[document]"),
+    ],
+)
+def test_a_document_that_is_text_is_its_text(block: dict[str, Any], text: str) -> None:
+    assert result_text([typed("document", **block)]) == text
+    assert [*read_blocks([typed("document", **block)], "assistant", "here")] == [("text", text)]
 
 
 def test_agents_with_requests_of_their_own_are_traces_of_their_own(tmp_path: Path) -> None:

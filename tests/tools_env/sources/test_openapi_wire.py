@@ -67,6 +67,7 @@ STYLES: list[tuple[str, str, bool | None, Any, str]] = [
     ("header", "simple", None, RGB, "color: R,100,G,200"),
     ("header", "simple", True, RGB, "color: R=100,G=200"),
     ("cookie", "form", None, 5, "Cookie: color=5"),
+    ("cookie", "form", None, "a b+", "Cookie: color=a%20b%2B"),
     ("cookie", "form", False, COLOURS, "Cookie: color=blue,b%2Fk"),
     ("cookie", "form", True, RGB, "Cookie: R=100; G=200"),
 ]
@@ -174,7 +175,12 @@ async def test_the_scheme_that_security_names_proves_the_sender(
     monkeypatch.setenv("KEY_A", "a-secret-word")
     monkeypatch.setenv("KEY_B", "b-secret-word")
     operation = {"operationId": "t", **({} if own is None else {"security": own})}
-    document = {"paths": {"/a": {"get": operation}, "/free": {"get": {"security": []}}}, "components": {"securitySchemes": SCHEMES}}
+    others = {
+        "/free": {"get": {"security": []}},
+        "/one": {"get": {"security": [{"first": []}]}},
+        "/two": {"get": {"security": [{"second": []}]}},
+    }
+    document = {"paths": {"/a": {"get": operation}, **others}, "components": {"securitySchemes": SCHEMES}}
     async with listening() as line:
         tools, _ = await called(tmp_path, document | ({} if whole is None else {"security": whole}), {}, line=line, options=f",auth={auth}")
     if expected.startswith("needs"):
@@ -197,6 +203,8 @@ ANSWERS: list[tuple[str, bytes, Any]] = [
     ("text/html", b'{"a": 1}', {"a": 1}),
     ("application/json; charset=iso-8859-1", '"é"'.encode("latin-1"), "é"),
     ("application/problem+json", b'"x"', "x"),
+    ("", b"two words", "two words"),
+    ("", b'{"a": 1}', {"a": 1}),
 ]
 
 
