@@ -4,12 +4,14 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given, strategies as st
 
 from talm_sim.judges.base import JudgeContext
+from talm_sim.judges.fault_stakes import _is_untouched
 from talm_sim.judges.fault_verdicts import FaultJudge, FaultLabel, judge_faults
 from talm_sim.language.facts.claims import names_something_new
 from talm_sim.language.facts.statements import AnswerText
@@ -386,3 +388,10 @@ def test_what_stands_in_place_of_a_value(label: str, fact: Fact, answer: str) ->
 def test_what_is_only_repeated_is_nothing_new() -> None:
     answer = "frequency: 41.2\nnotes: E F# G#\nFor the rest I would guess that all is as usual."
     assert not names_something_new(AnswerText(answer, "How high is E1?", [SUPPLIER]), SUPPLIER, "frequency 41.2 notes E F# G#")
+
+
+def test_only_damaged_answers_of_the_tool_that_a_fact_is_read_from_touch_it() -> None:
+    fact, gold = Fact(name="total", value=5, call=0, pointer="/total"), [GoldCall(name="a")]
+    answers = {"a": '{"total": 5, "more": 1}', "b": '{"total": 6}'}
+    hits: Any = [(SimpleNamespace(name=name), SimpleNamespace(injected=text, replaced='{"total": 5}')) for name, text in answers.items()]
+    assert _is_untouched(fact, hits, gold)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from talm_sim.reasoning import FIELDS, Decision, Value, begin_form, draw_form, find_form, read_form, write_form
+from talm_sim.reasoning.fields import trim
 from tests.growth import check_growth
 
 HERE = Path(__file__).parent
@@ -124,3 +125,7 @@ def test_a_fuller_form_inside_a_thought_is_found() -> None:
     found = find_form(thought)
     assert found.fields == {"task_summary": "time", "decision": "call", "why": "clock"}
     assert found.rest.startswith("So I call it.")
+
+
+def test_quotation_marks_are_taken_from_a_field_only_if_they_hold_all_of_it() -> None:
+    assert [trim("say \u201cno\u201d"), trim("\u201cno\u201d")] == ["say \u201cno\u201d", "no"]

@@ -150,8 +150,6 @@ def gives_unknown_number(text: AnswerText, known: str, is_no_claim: Callable[[st
 
 
 def _gives_other_name(text: AnswerText, fact: Fact, known: str, is_no_claim: Callable[[str], bool]) -> bool:
-    if any(not value.right for value in text.values(fact)):  # a colour, whose other values are known by their form
-        return any(not value.right and _is_new(text, value, known) for value in text.values(fact))
     for first, last in _sentences_about(text, fact):
         if not is_no_claim(text.text[first:last]) and _names_something(text, fact, first, last, known, (_NAME, _MARKED, _SAID_OF_IT)):
             return True

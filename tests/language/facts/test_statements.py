@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
+from talm_sim.language.facts.asserted import language_of
 from talm_sim.language.facts.claims import gives_other, read_last
 from talm_sim.language.facts.names import Words, normalize, places_of
 from talm_sim.language.facts.statements import AnswerText
@@ -258,3 +259,9 @@ def test_another_name_in_a_later_message_counts() -> None:
     fact = Fact(name="capital", value="Canberra")
     right, wrong, empty = (AnswerText(one, "", [fact]) for one in ("The capital is Canberra.", "The capital is Sydney.", "Bye."))
     assert [bool(read_last(fact, texts).claim) for texts in ([wrong, right], [right, empty], [right, wrong])] == [True, True, False]
+
+
+def test_a_colour_that_was_said_before_is_no_other_one_and_letters_are_no_language() -> None:
+    fact = Fact(name="color", value="#112233")
+    assert not gives_other(AnswerText("It is #112233, not far from #ff0000."), fact, known="red is #ff0000")
+    assert language_of("A, E, O: 12,005 m") == "en"
