@@ -43,13 +43,13 @@ def block_of(stored: StoredRun, *, against: str | None = None, prices: Mapping[s
     """Summarize a stored run.
 
     Args:
+        stored: The run.
         against: `paper` for the published rows below its own.
         prices: Model to its price; None where none were given.
     """
     if stored.manifest.notes.get("imported") == ALONE:
         return _block_of_people(stored)
     job, summaries = stored.job, stored.summary()
-    label = job.task.label(stored)
     alerts = [*_lacking_verdicts(stored), *_perturbation_notes(stored), *_person_notes(stored), *_unexecuted_notes(stored), *_remarks(stored)]
     alerts += [f"left out of the requests, as {model} refuses it: {format_names(fields)}" for model, fields in stored.left_out().items()]
     matched, asked = stored.ignored()
@@ -69,7 +69,7 @@ def block_of(stored: StoredRun, *, against: str | None = None, prices: Mapping[s
         *took,
         *(f"{name}: {text}" for name, text in stored.manifest.notes.items()),
     ]
-    terms = {term: meaning for term, meaning in job.task.terms.items() if term in label}
+    terms = {term: meaning for term, meaning in job.task.terms.items() if term in job.task.label(stored)}
     beside = job.task.beside(stored) if against == "paper" else None
     paper = beside.rows((summary.group for summary in summaries if summary.n), job.config.model) if beside else None
     if against == "paper" and not (paper and paper.rows):
