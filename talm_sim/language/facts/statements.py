@@ -229,7 +229,9 @@ class AnswerText:
             yield from (Value(one.start, one.end, True) for one in self.times if 60 * one.clock[0] + one.clock[1] == minutes)
         if self.language == "en":
             shares = find_ratios(self.text) if wanted == "percent" or 0 < number < 1 else []
-            spelled = (one for one in (*self._spelled, *shares) if _gives_number(one, number, unit))
+            whole = wanted == "percent"  # "one of them" is not 100 %
+            said = (one for one in self._spelled if one.unit or not (whole and one.value == 1))
+            spelled = (one for one in (*said, *shares) if _gives_number(one, number, unit))
             yield from (Value(one.start, one.end, True, self._why_unit_is_unsure(one, fact)) for one in spelled)
             asked = normalize(f"{' '.join(topics_of(fact))} {self.request}").split()
             yield from (Value(*place, True, why) for place, why in (find_nothing(self.sentences, {*asked}) if number == 0 else ()))

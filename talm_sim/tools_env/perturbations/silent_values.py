@@ -226,7 +226,7 @@ def _stated_unit(name: str, description: str) -> str:
 def _known_unit(words: str) -> str:
     """Return a unit that can be mixed up with another one, by any of its spellings."""
     folded = words.casefold().strip().removeprefix("degrees ").removeprefix("°")
-    for spelling in (folded, f"°{folded}"):
+    for spelling in (folded, f"°{folded}") if words.strip() else ():
         for unit in (spelling, *unit_of(spelling).split()):
             if unit in _MIXED_UP:
                 return unit
