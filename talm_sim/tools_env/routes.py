@@ -160,7 +160,9 @@ def as_json(response: HttpResponse) -> HttpResponse:
     A success without a body, and a JSON object or list under another name, stay as they are.
     """
     named = Message()
-    unsaid = _JSON[0][1] if read_json(response.body) is not None or response.body.strip() == b"null" else "text/plain"
+    body = response.body.strip()
+    # Without a header, what begins as an object or a list is JSON, which may be damaged.
+    unsaid = _JSON[0][1] if body[:1] in (b"{", b"[") or body == b"null" or read_json(body) is not None else "text/plain"
     named["content-type"] = next((value for name, value in response.headers if name.lower() == "content-type"), "") or unsaid
     charset = named.get_content_charset("utf-8")
     if not response.body.strip() or fault_of(response) or (is_json(named["content-type"]) and charset == "utf-8"):

@@ -171,7 +171,7 @@ def gives_much_depth() -> Any:
         (gives_half, "", "\\ud800"),
         (gives_half_a_key, "", '{"\\ud800":1}'),
         (raises_half, "function_error", "no ?!"),
-        (gives_no_number, "http_500", "NaN"),
+        (gives_no_number, "function_error", "NaN"),
         (gives_much_depth, "", "[[["),
     ],
 )
