@@ -252,6 +252,6 @@ def read_said(text: str) -> MissingLabel:
     said = read_final_answer(text)
     if said.asking or _ASKS.search(text) or _QUESTION.search(text):
         return MissingLabel.ASKED
-    if said.cannot and said.kind is not Kind.ANSWERS:
+    if said.cannot and said.kind is not Kind.ANSWERS and not (done and said.nothing):
         return MissingLabel.SAID_IT_CANNOT
     return MissingLabel.ASKED if said.lacks and not done else MissingLabel.OTHER_TEXT
