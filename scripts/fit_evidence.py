@@ -38,8 +38,10 @@ REGULAR: Final = 0.16
 """The inverse strength of the regularization: about the least with which no set is read worse than by the first weights."""
 LEAST: Final = 0.02
 """A mark that says less than this for either class is left out."""
-SETS: Final = dict.fromkeys(("answers", "answers_2", "declines", "declines_2"), (1.5, 1)) | dict.fromkeys(
-    ("behaviour", "behaviour_2", "first", "kinds"), (1, 0.7)
+SETS: Final = (
+    dict.fromkeys(("answers", "answers_2", "declines", "declines_2"), (1.5, 1))
+    | dict.fromkeys(("behaviour", "behaviour_2", "first", "kinds"), (1, 0.7))
+    | {"babble": (2, 1)}
 )
 """How much a text of each set counts, with its request and without."""
 BEHAVIOUR: Final = {"request_for_info": "asks", "cannot_answer": "declines", "direct": "answers"}
