@@ -202,6 +202,7 @@ def is_left_out(comment: str, *, published: bool, local: bool) -> bool:
         "BFCL's multi-turn rows": bool(explain_no_sandbox()) or not all(map(has, ("bfcl_eval", "mpmath"))),
         "BFCL's checker": not all(map(has, ("bfcl_eval", "tree_sitter_java", "tree_sitter_javascript"))),
         "extra mcp": not has("mcp"),
+        "package langchain": not has("langchain"),
         "namespaces": bool(explain_no_sandbox()),
         "a local model": not local,
     }

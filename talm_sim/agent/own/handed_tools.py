@@ -116,6 +116,8 @@ def hand_tool(spec: ToolSpec, session: AgentSession) -> Any:
     own_check = found is not None and found.same and not session.rules.text_errors  # else it has other arguments, or raises what is wrong
     if found is None or found.made or not own_check:
         shown["args_schema"] = spec.whole or spec.parameters
+    elif found.tool.args_schema is None:  # LangChain reads the signature of `_run`, which is ours in the copy
+        shown["args_schema"] = found.tool.get_input_schema()
     if found is None:
         more: Any = {"return_direct": spec.return_direct, "response_format": "content_and_artifact"}
         return _join(_HandedTool(**shown, **more), session=session)
@@ -127,7 +129,8 @@ def put_in_place(node: ToolNode) -> None:
     """Let the calls that a graph's node executes be played, by the names of its tools: within an episode that has a tool of that name."""
     for name, tool in node.tools_by_name.items():
         if not isinstance(tool, _Played):
-            node.tools_by_name[name] = _join(tool.model_copy(), own=tool, injected=injected_arguments(tool))
+            known = {} if tool.args_schema else {"args_schema": tool.get_input_schema()}
+            node.tools_by_name[name] = _join(tool.model_copy(update=known), own=tool, injected=injected_arguments(tool))
 
 
 def _join(tool: BaseTool, *, session: AgentSession | None = None, own: BaseTool | None = None, injected: frozenset[str] = frozenset()) -> Any:
@@ -198,7 +201,7 @@ async def _play(tool: Any, session: AgentSession, call: _Call) -> Any:
     call.played, given = True, call.arguments
     apart = {}
     if injected := tool._talm_sim.injected:
-        apart = {name: given.get(name, call.id) for name in injected} | {CALL_ID: call.id or "call"}
+        apart = {name: given[name] for name in injected & given.keys()} | {CALL_ID: call.id or "call"}
         given = {name: value for name, value in given.items() if name not in injected}
     token = INJECTED.set({**INJECTED.get(), **apart})
     try:
