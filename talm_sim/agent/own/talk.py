@@ -21,7 +21,8 @@ from talm_sim.agent.own.contracts import read_interrupt
 from talm_sim.agent.own.handed_model import hand_model
 from talm_sim.agent.own.handed_tools import hand_tool, put_in_place
 from talm_sim.agent.own.own_session import AgentSession
-from talm_sim.errors import PrerequisiteError
+from talm_sim.common.json_values import read_json
+from talm_sim.errors import PrerequisiteError, format_names
 from talm_sim.foreign import threads
 from talm_sim.language.asking import asking_sentences
 from talm_sim.models.wire_messages import text_of
@@ -244,8 +245,15 @@ def _read_context(name: str, graph: Any, given: Mapping[str, str]) -> Any:
     kind: Any = schema
     if is_typeddict(schema):  # pydantic reads those of `typing` from Python 3.12 on
         kind = TypedDict(schema.__name__, get_type_hints(schema), total=schema.__total__)  # type: ignore[misc, no-redef]
+    if unknown := next((one for one in given if one not in get_type_hints(schema)), ""):
+        raise NotAnAgentError(f"--agent-context {unknown}: the context_schema of {name} has {format_names([*get_type_hints(schema)])}.")
+    takes = TypeAdapter(kind)
     try:
-        return TypeAdapter(kind).validate_python(dict(given))
+        return takes.validate_python(dict(given))
+    except ValidationError:  # a list or an object is written as JSON
+        read = {one: read_json(text) if text[:1] in ("[", "{") else text for one, text in given.items()}
+    try:
+        return takes.validate_python(read)
     except ValidationError as err:
         first = err.errors()[0]
         where = ".".join(map(str, first["loc"])) or "it"
