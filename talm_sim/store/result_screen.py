@@ -187,7 +187,8 @@ def _episodes(run: RunOnScreen, rows: Sequence[Row]) -> _Lines:
     yield ()
     for row in rows if len(rows) < _FEW else (row for row in rows if row.scored):
         outcome = words.get(row.outcome)
-        said = outcome.words if outcome else row.outcome.replace("_", " ") or (f"not scored: {row.not_scored}" if row.not_scored else "no outcome")
+        unscored = f"not scored: {row.not_scored}" if row.not_scored else "no outcome"
+        said = outcome.words if outcome else row.outcome.replace("_", " ") or unscored
         style = BETTER_STYLES[outcome.better] if outcome else "plain"
         yield Line(text=f"  {textwrap.shorten(row.episode, 40, placeholder='...'):<42}"), Line(text=said[: WIDTH - 44], style=style)
 
