@@ -45,13 +45,6 @@ _FILLER = re.compile(
 )
 _LIST = re.compile(r"[\s,;/\u2022*\u3001|-]*")
 _YEARS = re.compile(r"(?<![\d.,:-])(?:19|20|21)\d\d(?![\d.:-])")
-_WHOLE_NUMBER = re.compile(r"[-+]?(?:0|[1-9]\d*)(?:\.\d+)?")
-_FILLER = re.compile(
-    r"\b(?:at|on|in|about|around|approximately|roughly|even|the|um|am|à|a las|las|le|el|il|os|as|alle|às|possibly|perhaps|maybe|either)\b",
-    re.IGNORECASE,
-)
-_LIST = re.compile(r"[\s,;/\u2022*\u3001|-]*")
-_YEARS = re.compile(r"(?<![\d.,:-])(?:19|20|21)\d\d(?![\d.:-])")
 NAMED = re.compile(r"(?<!\w)[^\W\da-z_][\w'-]*(?: [^\W\da-z_][\w'-]*){0,3}")
 """Words that begin with a capital: a name."""
 _WHO = re.compile(r"\bwho(?:se|m)?\b|\bname\b", re.IGNORECASE)
