@@ -8,6 +8,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+QUOTE = re.compile(r"^\s{0,3}>", re.MULTILINE)
+SENTENCE = re.compile(r"(?<=[.!?])[\"')\]*]*\s+|\n+|;\s")
+
 
 def compile_words(*patterns: str) -> re.Pattern[str]:
     """Compile alternatives; `]*` only so much that the work grows with the length of the text alone."""
@@ -30,7 +33,7 @@ def _fill(pattern: Any, parts: dict[str, str]) -> Any:
     return re.sub(r"<([a-z_]+)>", lambda found: parts[found[1]], pattern)
 
 
-WAYS = {name: compile_words(*patterns) for name, patterns in read_words("answer_words.toml")["ways"].items()}
-"""Ways of declining, failing, finding nothing, claiming: by their names in the file."""
-QUOTE = re.compile(r"^\s{0,3}>", re.MULTILINE)
-SENTENCE = re.compile(r"(?<=[.!?])[\"')\]*]*\s+|\n+|;\s")
+@cache
+def way(name: str) -> re.Pattern[str]:
+    """Return a way of declining, failing, finding nothing or claiming, by its name in the file; it is compiled when it is first looked for."""
+    return compile_words(*read_words("answer_words.toml")["ways"][name])

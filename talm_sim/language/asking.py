@@ -7,19 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import takewhile
 
 from talm_sim.language.answer_words import read_words
 from talm_sim.language.sentences import Sentence, read_sentences
 from talm_sim.models.parsing import split_reasoning
 
-_WAYS = {
-    name: re.compile(f"{start}(?:{'|'.join(patterns)})".replace("'", "['\u2019]"), re.IGNORECASE)
-    for table, start in (("anywhere", r"\b"), ("at_start", "^"), ("at_word", r"^\W*"))
-    for name, patterns in read_words("asking.toml")[table].items()
-}
-"""Ways of asking, offering, closing, by their names in the file; `'` matches both apostrophes."""
 _ENGLISH = frozenset(
     re.findall(
         r"\w+",
@@ -36,6 +30,14 @@ _LONGEST = 1_000
 _LOOKED_AT = 4_000
 """Words of a text by which its language is recognized."""
 _ENGLISH_SHARE = 0.15
+
+
+@cache
+def _way(name: str) -> re.Pattern[str]:
+    """Return a way of asking, offering or closing, by its name in the file; `'` matches both apostrophes."""
+    tables = read_words("asking.toml")
+    table, start = next(one for one in (("anywhere", r"\b"), ("at_start", "^"), ("at_word", r"^\W*")) if name in tables[one[0]])
+    return re.compile(f"{start}(?:{'|'.join(tables[table][name])})".replace("'", "['\u2019]"), re.IGNORECASE)
 
 
 @lru_cache(maxsize=2_048)  # what is asked of a turn while it is played is asked again for the table, and repeats are often alike
@@ -111,34 +113,34 @@ def _append_list(lead: str, listed: Sequence[Sentence]) -> str:
 
 def _asks(sentence: Sentence) -> bool:
     said = sentence.said
-    request = _WAYS["request_hint"].search(said) and _WAYS["request"].search(said)
-    closing = _WAYS["closing"].search(said)
+    request = _way("request_hint").search(said) and _way("request").search(said)
+    closing = _way("closing").search(said)
     if closing and request and request.end() <= closing.start():
         closing = None  # "Please give me the date, or let me know if ..."
     if sentence.questions:
         return not closing and _is_question(said)
-    if not request or _WAYS["elsewhere"].search(said):
+    if not request or _way("elsewhere").search(said):
         return False
     if closing:
-        return bool(_WAYS["choice"].search(said)) and not _WAYS["more"].search(said)
-    if _WAYS["in_return"].match(request[0]) and _WAYS["added"].search(said):
+        return bool(_way("choice").search(said)) and not _way("more").search(said)
+    if _way("in_return").match(request[0]) and _way("added").search(said):
         return False
-    wish = _WAYS["like"].search(said)
-    return not (wish and wish.start() < request.start() and _WAYS["more"].search(said))
+    wish = _way("like").search(said)
+    return not (wish and wish.start() < request.start() and _way("more").search(said))
 
 
 def _is_question(said: str) -> bool:
-    if _WAYS["idle"].search(said):
+    if _way("idle").search(said):
         return False
-    offer = _WAYS["offer"].search(said)
-    if not offer or _WAYS["asks_for"].search(said):
+    offer = _way("offer").search(said)
+    if not offer or _way("asks_for").search(said):
         return True
-    asked = _WAYS["wh"].search(said)
+    asked = _way("wh").search(said)
     if asked and asked.start() < offer.start():
         return True
-    if _WAYS["go_ahead"].search(said):
-        return not _WAYS["added"].search(said)
-    return not _WAYS["more"].search(said) and bool(_WAYS["choice"].search(said) or _WAYS["should"].search(said))
+    if _way("go_ahead").search(said):
+        return not _way("added").search(said)
+    return not _way("more").search(said) and bool(_way("choice").search(said) or _way("should").search(said))
 
 
 def _is_answered(sentence: Sentence, following: Sentence | None) -> bool:
@@ -146,24 +148,24 @@ def _is_answered(sentence: Sentence, following: Sentence | None) -> bool:
     if following is None or following.questions:
         return False
     after = following.said[:_LONGEST]
-    if _WAYS["assumed"].search(after) or not sentence.questions:
-        return bool(_WAYS["assumed"].search(after))
+    if _way("assumed").search(after) or not sentence.questions:
+        return bool(_way("assumed").search(after))
     if sentence.heading:
         return not following.heading
-    return bool(_WAYS["reply"].search(after)) or (
-        _is_to_itself(sentence, following) and not _WAYS["goes_on"].search(after) and not _asks(following)
+    return bool(_way("reply").search(after)) or (
+        _is_to_itself(sentence, following) and not _way("goes_on").search(after) and not _asks(following)
     )
 
 
 def _is_to_itself(sentence: Sentence, following: Sentence) -> bool:
     """Return whether a question that does not address its reader may be one to oneself: it wants a fact, and a statement follows."""
     said = sentence.said.lstrip(" \"'(").lower()
-    if _WAYS["to_you"].search(said) and not said.startswith("you"):
+    if _way("to_you").search(said) and not said.startswith("you"):
         return False
     listed = following.item and not sentence.item
     if listed:
         return not said.startswith("which")
-    return bool(_WAYS["wh"].search(said)) or said.startswith(("you", "why", "how"))
+    return bool(_way("wh").search(said)) or said.startswith(("you", "why", "how"))
 
 
 _PLAIN = re.compile(r"[?\uff1f]|\b(?:please|kindly|tell me|let me know|could you|can you|would you|specify|clarify|confirm)\b", re.IGNORECASE)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from talm_sim.language.answer_words import compile_words, read_words
 from talm_sim.language.question_words import GENERIC, content_stems
@@ -27,15 +27,20 @@ _LONGEST = 1_000
 _FEW, _SOME = 6, 20
 """Words of a short message, and of one of middle length."""
 
-_WORDS = read_words("evidence.toml")
-_GROUPS: dict[str, list[str]] = _WORDS["groups"]
-_SIGNS, _REQUEST, _QUESTIONS = (
-    {name: compile_words(*patterns) for name, patterns in _WORDS[table].items()} for table in ("signs", "request", "questions")
-)
-_IDLE, _TO_ITSELF, _WANTING = (
-    compile_words(*_WORDS[table][name]) for table, name in (("idle", "phrases"), ("replies", "to_itself"), ("wanting", "first"))
-)
-_NEGATION, _FAILURE, _VALUE = _SIGNS["neg"], _SIGNS["fail"], _SIGNS["value"]
+
+@cache
+def _words(table: str) -> dict[str, Any]:
+    return read_words("evidence.toml")[table]  # type: ignore[no-any-return]
+
+
+@cache
+def _pattern(table: str, name: str) -> re.Pattern[str]:
+    """Return what is looked for, by its table and name in the file; it is compiled when it is first looked for."""
+    return compile_words(*_words(table)[name])
+
+
+def _shows(text: str, name: str) -> bool:
+    return _pattern("signs", name).search(text) is not None
 
 
 class _Request(NamedTuple):
@@ -50,22 +55,22 @@ class _Request(NamedTuple):
 def _read_request(request: str) -> _Request:
     said = request[:_LONGEST].replace("\u2019", "'").strip()
     parts = _SENTENCE_END.split(said)
-    main = _REQUEST["opening"].sub("", next((one for one in parts if one.endswith("?")), parts[0]))
-    asked = _REQUEST["asked"].match(main)
+    main = _pattern("request", "opening").sub("", next((one for one in parts if one.endswith("?")), parts[0]))
+    asked = _pattern("request", "asked").match(main)
     main = main[asked.end() :] if asked else main
     stems = content_stems(said) - GENERIC
     for kind in ("wh", "yn") if main and not asked else ():
-        if _REQUEST[kind].match(main):
+        if _pattern("request", kind).match(main):
             return _Request(kind, stems, None)
     if not main or (main.endswith("?") and not asked):
         return _Request("wh" if main else "none", stems, None)
-    kind = next((one for one in ("make", "info") if _REQUEST[one].match(main)), "act")
+    kind = next((one for one in ("make", "info") if _pattern("request", one).match(main)), "act")
     verb = re.match(r"[\w'-]+", main.lower())
     if kind == "make" or not verb:
         return _Request(kind, stems, None)
     own = re.escape(verb[0])
     forms = rf"{own}(?:ed|d|ing|{own[-1]}(?:ed|ing))|{own[:-1]}(?:ied|ing)"
-    return _Request(kind, stems, compile_words(rf"\b(?:{'|'.join(filter(None, (forms, _WORDS['done'].get(verb[0]))))})\b"))
+    return _Request(kind, stems, compile_words(rf"\b(?:{'|'.join(filter(None, (forms, _words('done').get(verb[0]))))})\b"))
 
 
 def weigh(sentences: Sequence[Sentence], request: str, read: Iterable[str]) -> str:
@@ -95,7 +100,7 @@ def marks(sentences: Sequence[Sentence], request: str, read: Iterable[str]) -> s
     asked = _read_request(request)
     found = {"all", *read}
     if sentences:
-        texts = [(_IDLE.sub(" okay ", one.said[:_LONGEST].replace("\u2019", "'")), one) for one in sentences]
+        texts = [(_pattern("idle", "phrases").sub(" okay ", one.said[:_LONGEST].replace("\u2019", "'")), one) for one in sentences]
         stated = [(text, one) for text, one in texts if not one.questions]
         found.update(_of_form(texts))
         found.update(_of_questions(texts, asked))
@@ -126,7 +131,7 @@ def _of_questions(texts: _Texts, asked: _Request) -> Iterator[str]:
         yield "questions"
     for place in questions:
         text, following = texts[place][0], texts[place + 1] if place + 1 < len(texts) else None
-        kinds = {name for name, kind in _QUESTIONS.items() if kind.search(text)}
+        kinds = {name for name in _words("questions") if _pattern("questions", name).search(text)}
         if not kinds & {"idle", "tag", "offer"}:
             kinds.add("real")
         if content_stems(text) & asked.stems:
@@ -134,7 +139,7 @@ def _of_questions(texts: _Texts, asked: _Request) -> Iterator[str]:
         if len(text.split()) <= _FEW - 2:
             kinds.add("brief")
         if following and not following[1].questions:
-            kinds.add("replied" if _TO_ITSELF.search(following[0]) else "followed")
+            kinds.add("replied" if _pattern("replies", "to_itself").search(following[0]) else "followed")
         yield "question"
         yield from (f"question:{kind}" for kind in kinds)
         for where in (["first"] if place == 0 else []) + (["last"] if following is None else []):
@@ -148,13 +153,13 @@ def _of_questions(texts: _Texts, asked: _Request) -> Iterator[str]:
 def _of_beginning(stated: _Texts) -> Iterator[str]:
     if stated:
         text = stated[0][0]
-        clean = not _NEGATION.search(text) and not _denies(text)
+        clean = not _shows(text, "neg") and not _denies(text)
         if clean:
             yield "clean@first"
             if len(text.split()) <= _FEW - 2:
                 yield "bare@first"
         first = next(_clauses(text), "")
-        if first and not _NEGATION.search(first) and not _denies(first):
+        if first and not _shows(first, "neg") and not _denies(first):
             yield "clean@begin"
         denials = sum(map(_denies, (text for text, _ in stated)))
         if denials == len(stated):
@@ -164,9 +169,9 @@ def _of_beginning(stated: _Texts) -> Iterator[str]:
 
 
 def _of_sentence(text: str, first: bool, last: bool, asked: _Request) -> Iterator[str]:
-    here = {name for name, sign in _SIGNS.items() if sign.search(text)}
+    here = {name for name in _words("signs") if _shows(text, name)}
     about = bool(content_stems(text) & asked.stems)
-    if here.intersection(_GROUPS["denies"]):
+    if here.intersection(_words("groups")["denies"]):
         here.add("denies")
         yield "denies about" if about else "denies beside"
     elif "neg" not in here:
@@ -185,7 +190,7 @@ def _of_sentence(text: str, first: bool, last: bool, asked: _Request) -> Iterato
 
 
 def _of_clause(clause: str, first: bool, asked: _Request) -> Iterator[str]:
-    bad = _NEGATION.search(clause) or _FAILURE.search(clause)
+    bad = _shows(clause, "neg") or _shows(clause, "fail")
     open_ = shows(clause, "open")
     shown = []
     if asked.done and asked.done.search(clause):
@@ -193,8 +198,8 @@ def _of_clause(clause: str, first: bool, asked: _Request) -> Iterator[str]:
     if content_stems(clause) & asked.stems:
         shown.append("clause denies about" if bad else "clause about")
     if not bad:
-        shown += ["clause value"] if _VALUE.search(clause) else []
-        shown += [f"clause {name}" for name in _GROUPS["claims"] if not open_ and _SIGNS[name].search(clause)]
+        shown += ["clause value"] if _shows(clause, "value") else []
+        shown += [f"clause {name}" for name in _words("groups")["claims"] if not open_ and _shows(clause, name)]
     for one in shown:
         yield one
         if first:
@@ -206,8 +211,10 @@ def _of_order(texts: _Texts, asked: _Request) -> Iterator[str]:
     letters = []
     for place, (text, one) in enumerate(texts):
         if one.questions:
-            replied = place + 1 < len(texts) and not texts[place + 1][1].questions and _TO_ITSELF.search(texts[place + 1][0])
-            if not replied and not any(_QUESTIONS[kind].search(text) for kind in ("idle", "tag", "offer")):
+            replied = (
+                place + 1 < len(texts) and not texts[place + 1][1].questions and _pattern("replies", "to_itself").search(texts[place + 1][0])
+            )
+            if not replied and not any(_pattern("questions", kind).search(text) for kind in ("idle", "tag", "offer")):
                 letters.append("Q")
             continue
         for clause in _clauses(text):
@@ -215,7 +222,7 @@ def _of_order(texts: _Texts, asked: _Request) -> Iterator[str]:
             letters.append(letter)
             if letter == "D" and content_stems(clause) & asked.stems:
                 yield "D about"
-            if letter == "D" and _SIGNS["i_subject"].search(clause):
+            if letter == "D" and _shows(clause, "i_subject"):
                 yield "D mine"
     order = "".join(letters)
     if not order:
@@ -236,16 +243,16 @@ def _of_order(texts: _Texts, asked: _Request) -> Iterator[str]:
 
 def _letter(clause: str) -> str:
     """Return what a clause does: want, deny, negate something, claim success, give a value, refer elsewhere, or say anything else."""
-    if _WANTING.search(clause) or shows(clause, "wants"):
+    if _pattern("wanting", "first").search(clause) or shows(clause, "wants"):
         return "W"
     if _denies(clause):
         return "D"
-    if _NEGATION.search(clause):
+    if _shows(clause, "neg"):
         return "N"
     if shows(clause, "claims") and not shows(clause, "open"):
         return "S"
-    if _VALUE.search(clause) or _SIGNS["redirect"].search(clause):
-        return "V" if _VALUE.search(clause) else "R"
+    if _shows(clause, "value") or _shows(clause, "redirect"):
+        return "V" if _shows(clause, "value") else "R"
     return "" if len(clause) <= len("now") or shows(clause, "aside") else "C"
 
 
@@ -259,9 +266,9 @@ def _denies(text: str) -> bool:
 
 def shows(text: str, group: str) -> bool:
     """Return whether a text shows any sign of a group."""
-    return any(_SIGNS[name].search(text) for name in _GROUPS[group])
+    return any(_shows(text, name) for name in _words("groups")[group])
 
 
 def denies(text: str) -> bool:
     """Return whether a text denies anything."""
-    return _denies(_IDLE.sub(" okay ", text.replace("\u2019", "'")))
+    return _denies(_pattern("idle", "phrases").sub(" okay ", text.replace("\u2019", "'")))

@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from talm_sim.language.answer_words import QUOTE, SENTENCE, WAYS
+from talm_sim.language.answer_words import QUOTE, SENTENCE, way
 from talm_sim.language.asking import asking_sentences
 from talm_sim.language.evidence import weigh
 from talm_sim.language.sentences import read_sentences
@@ -76,9 +76,9 @@ def read_final_answer(text: str, request: str = "") -> FinalAnswer:
     quoted = not sentences
     sentences = sentences or read_sentences(QUOTE.sub("", shown))
     said = [(one.said[:_LONGEST], one.text[:_LONGEST]) for one in sentences if not one.questions]
-    plain = [WAYS["concession"].sub(" ", one) for one, _ in said]
+    plain = [way("concession").sub(" ", one) for one, _ in said]
     whole = [one for _, one in said] or [shown[:_LONGEST]]
-    asking = tuple(one for one in asking_sentences(text) if one.rstrip("\"')").endswith("?") or not WAYS["no_tool"].search(one))
+    asking = tuple(one for one in asking_sentences(text) if one.rstrip("\"')").endswith("?") or not way("no_tool").search(one))
     lacks = _any("lacks", plain) and not _any("settled", whole)
     cannot = any(map(says_cannot, plain)) or _any("elsewhere", plain)
     failed, nothing, no_tool = _any("failed", whole), _any("nothing", whole), _any("no_tool", plain)
@@ -97,8 +97,8 @@ def read_final_answer(text: str, request: str = "") -> FinalAnswer:
     return FinalAnswer(kind, asking, cannot, lacks, failed, nothing)
 
 
-def _any(way: str, texts: list[str]) -> bool:
-    return any(map(WAYS[way].search, texts))
+def _any(name: str, texts: list[str]) -> bool:
+    return any(map(way(name).search, texts))
 
 
 def names_failure(sentence: str) -> bool:
@@ -108,27 +108,27 @@ def names_failure(sentence: str) -> bool:
 
 def lacks_means(sentence: str) -> bool:
     """Return whether a sentence says that there is nothing to do it with, or that its author is not sure how."""
-    return any(WAYS[way].search(_tidy(sentence[:_LONGEST])) for way in ("no_tool", "unsure_how"))
+    return any(way(name).search(_tidy(sentence[:_LONGEST])) for name in ("no_tool", "unsure_how"))
 
 
 def failed_to(sentence: str) -> bool:
     """Return whether a sentence says that its author tried and could not."""
-    return WAYS["tried"].search(_tidy(sentence[:_LONGEST])) is not None
+    return way("tried").search(_tidy(sentence[:_LONGEST])) is not None
 
 
 def reports_failure(sentence: str) -> bool:
     """Return whether a sentence says that something failed, was not found, or was not said."""
-    return any(one.search(_tidy(sentence[:_LONGEST])) for one in (WAYS["failed"], WAYS["nothing"], WAYS["lacks"]))
+    return any(one.search(_tidy(sentence[:_LONGEST])) for one in (way("failed"), way("nothing"), way("lacks")))
 
 
 def says_cannot(sentence: str) -> bool:
     """Return whether a sentence says that its author cannot, will not, or does not know."""
-    return any(one.search(_tidy(sentence[:_LONGEST])) for one in (WAYS["no_tool"], WAYS["cannot"]))
+    return any(one.search(_tidy(sentence[:_LONGEST])) for one in (way("no_tool"), way("cannot")))
 
 
 def _tidy(text: str) -> str:
     """Leave out negations that decline nothing, and write all apostrophes alike."""
-    return WAYS["idle"].sub(" ", text.replace("\u2019", "'"))
+    return way("idle").sub(" ", text.replace("\u2019", "'"))
 
 
 def claims_success(answer: str) -> bool:
@@ -138,9 +138,9 @@ def claims_success(answer: str) -> bool:
     (True, False)
     """
     said = SENTENCE.split(_tidy(split_reasoning(answer)[0][:_MOST]))
-    sentences = (one[:_LONGEST] for one in said if not WAYS["condition"].search(one) and not one.endswith("?"))
+    sentences = (one[:_LONGEST] for one in said if not way("condition").search(one) and not one.endswith("?"))
     return any(
-        WAYS["done"].search(clause) and not WAYS["undone"].search(clause) and not names_failure(clause)
+        way("done").search(clause) and not way("undone").search(clause) and not names_failure(clause)
         for sentence in sentences
-        for clause in WAYS["clause_end"].split(sentence)
+        for clause in way("clause_end").split(sentence)
     )
