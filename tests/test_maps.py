@@ -11,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 import talm_sim
+from campaign.readers import READERS
 
 PACKAGE = Path(talm_sim.__file__).parent
 ROOT = Path(__file__).parents[1]
@@ -86,3 +87,8 @@ def test_only_files_that_do_the_same_share_a_name() -> None:
     shown = {PACKAGE / folder for folder in ("cli/commands", "cli/report", "world/routers")}
     names = Counter(path.stem for path in PACKAGE.rglob("*.py") if not path.stem.startswith("__") and not shown & {*path.parents})
     assert listed and {name for name, count in names.items() if count > 1} == {*listed[1].split()}
+
+
+def test_what_the_campaign_reads_is_where_its_list_says() -> None:
+    """A reader that has moved fails here, not in the slow tier."""
+    assert len(READERS) > 100 and all(callable(one.read) for one in READERS)
