@@ -18,7 +18,7 @@ class _HttpError(Perturbation):
 
     status: ClassVar[HTTPStatus]
 
-    async def before(self, call: Call) -> Outcome | None:
+    async def before(self, call: Call) -> Outcome:
         """Return the error."""
         return Outcome(self.status.value, json.dumps({"detail": self.status.phrase}).encode())
 
@@ -75,9 +75,9 @@ class Http429(_HttpError):
 
     options: Options
 
-    async def before(self, call: Call) -> Outcome | None:
+    async def before(self, call: Call) -> Outcome:
         """Return the error, with the wait."""
-        return Outcome(self.status.value, json.dumps({"detail": self.status.phrase}).encode(), retry_after=self.options.retry_after)
+        return replace(await super().before(call), retry_after=self.options.retry_after)
 
 
 class Timeout(Perturbation):
