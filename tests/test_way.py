@@ -113,7 +113,8 @@ async def test_the_way_of_the_set_up(tmp_path: Path, monkeypatch: pytest.MonkeyP
         return await real(self, *args)
 
     monkeypatch.chdir(tmp_path)
-    await run_async(split="perfect", limit="1", model="sim/oracle")  # imports what a first run imports
+    # It imports what a first run imports; elsewhere, as a second run within the same second gets a name that is looked for.
+    await run_async(split="perfect", limit="1", model="sim/oracle", run_dir="before")
     monkeypatch.setattr(AgentPolicy, "generate", generate)
     before = sys.getprofile()
     sys.setprofile(watch)
