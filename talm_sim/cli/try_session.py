@@ -24,14 +24,16 @@ from talm_sim.config import RunConfig, Traffic
 from talm_sim.errors import PrerequisiteError, format_names, line_to_copy
 from talm_sim.recordings.shared_files import write_atomically
 from talm_sim.runs.api import Contact, run_to_completion, run_with
-from talm_sim.runs.events import RunEvent, RunFinished, RunStarted
+from talm_sim.runs.events import RunFinished
 from talm_sim.runs.resolve import configure
 from talm_sim.scenarios.jsonl import short_form
 from talm_sim.store.files.manifest import run_names
 from talm_sim.store.result_screen import WIDTH, step_lines
 from talm_sim.store.stored_run import StoredRun
+from talm_sim.tasks.acting.agent_notes import warn_of_shared
 from talm_sim.tasks.registry import find_task, known_scenarios
 from talm_sim.tasks.shared import Shared
+from talm_sim.tools_env.toolbox import Tools
 from talm_sim.types import Line, Termination
 
 FAULTS = ("http-500", "http-404", "timeout:seconds=.5", "empty-result", "malformed-body", "off-by-one")
@@ -124,20 +126,23 @@ async def _try(trying: Trying, file: Path) -> dict[str, list[Situation]]:
     async with Shared() as shared:
         if not file.exists():
             await _make(trying, shared, file)
-        events: list[RunEvent] = []
         with counting("runs", len(trying.agents) * (len(FAULTS) + 1)) as advance:
-            contact = Contact(lambda event: advance() if isinstance(event, RunFinished) else events.append(event))
+            contact = Contact(lambda event: advance() if isinstance(event, RunFinished) else None)
             blocks = {agent: await _play(trying, agent, shared, file, contact) for agent in trying.agents}
-    started = next((one for one in events if isinstance(one, RunStarted)), None)
-    for notice in (one for one in (started.notices if started else ()) if "all episodes share" in one):
-        click.echo(one_line(notice), err=True)
+        played = next(iter(blocks.values()))[0].run
+        for notice in warn_of_shared([*played.scenarios()], await _tools(trying, shared), 1):
+            click.echo(one_line(notice), err=True)
     return blocks
+
+
+async def _tools(trying: Trying, shared: Shared) -> Tools:
+    """Return the tools as the runs ask for them, so that they are opened once."""
+    return await shared.tools(RunConfig(tools=Traffic.LIVE), trying.sources, trusted=trying.trusted, person=True)
 
 
 async def _make(trying: Trying, shared: Shared, file: Path) -> None:
     """Call the tools, and write scenarios for some of them, first for those that have some of each kind."""
-    # As the runs will ask for them, so that they are opened once.
-    tools = await shared.tools(RunConfig(tools=Traffic.LIVE), trying.sources, trusted=trying.trusted, person=True)
+    tools = await _tools(trying, shared)
     only = () if trying.sources else _OF_BUILT_IN
     called = await call_tools(tools, times=CALLS, writing=trying.writing, arguments=trying.arguments, only=only)
     drafted = await draft_tools(called, writing=trying.writing)

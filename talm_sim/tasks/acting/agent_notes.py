@@ -90,7 +90,7 @@ class AgentNotes:
 
     def warnings(self, scenarios: Sequence[Scenario]) -> tuple[str, ...]:
         """Return what the user should know of the tools that these scenarios name."""
-        return (*_warn_of_unexecuted(scenarios, self._tools), *_warn_of_shared(scenarios, self._tools, self._epochs))
+        return (*_warn_of_unexecuted(scenarios, self._tools), *warn_of_shared(scenarios, self._tools, self._epochs))
 
 
 def _notices(own: OwnAgent | None, job: Job[Any], *, waits: bool, state: bool) -> tuple[str, ...]:
@@ -118,7 +118,7 @@ def _nothing_guarded(job: Job[Any], tools: Tools) -> Iterator[str]:
         yield f"approve {job.options.approve}: every tool of this run is declared read-only, so that no call waits for a person"
 
 
-def _warn_of_shared(scenarios: Sequence[Scenario], tools: Tools, epochs: int) -> tuple[str, ...]:
+def warn_of_shared(scenarios: Sequence[Scenario], tools: Tools, epochs: int) -> tuple[str, ...]:
     """Warn that episodes can see what others changed, if tools may let them."""
     named = Counter(name for scenario in scenarios for name in set(scenario.tools))
     shared = [name for name in tools.shared_tools() if named[name] * epochs > 1]
