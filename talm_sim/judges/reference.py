@@ -11,8 +11,7 @@ from talm_sim.language.facts.claims import read_last
 from talm_sim.language.facts.statements import AnswerText
 from talm_sim.types import Episode, Fact, Facts, GoldCall, Measured, MissingKind, Scenario, ToolEvent, Verdict
 
-UNDECIDED = "undecided"
-"""Begins the explanation of a verdict that the rules leave open."""
+_UNDECIDED = "undecided: "
 
 
 class ReferenceJudge(Judge):
@@ -26,7 +25,9 @@ class ReferenceJudge(Judge):
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
         """Judge one episode."""
-        return self.verdict(episode, *self.judge(episode, scenario))
+        value, explanation = self.judge(episode, scenario)
+        left_open = value is None and explanation.startswith(_UNDECIDED)
+        return self.verdict(episode, value, explanation).model_copy(update={"left_open": left_open})
 
     def judge(self, episode: Episode, scenario: Scenario) -> tuple[bool | None, str]:
         """Return the verdict's value and what decided it."""
@@ -51,7 +52,7 @@ class ReferenceJudge(Judge):
         if lacking:
             return False, "; ".join(lacking)
         if unsure := [f"fact '{fact.name}' ({fact.value}): {one.unsure}" for fact, one in read.items() if one.unsure]:
-            return None, f"{UNDECIDED}: {'; '.join(unsure)}"
+            return None, f"{_UNDECIDED}{'; '.join(unsure)}"
         return True, f"all facts ({len(facts)}) are in the answer and all gold calls ({len(scenario.gold_calls)}) were made"
 
 

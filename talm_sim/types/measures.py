@@ -368,6 +368,8 @@ class Verdict(FrozenModel):
     explanation: str = ""
     asked: bool = Field(default=False, exclude_if=lambda asked: not asked)
     """Whether a model was asked for it; such a verdict without a value is undecided, and the judge is asked again."""
+    left_open: bool = Field(default=False, exclude_if=lambda left_open: not left_open)
+    """Whether rules that apply could not decide it: a model or a person may."""
     basis: str = ""
     """For a judge that depends on other episodes or judges, a digest of those; if it has changed, the judge is asked again."""
     given_at: float | None = Field(None, ge=0, le=_LATEST, exclude_if=lambda given_at: given_at is None)

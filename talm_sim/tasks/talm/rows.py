@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from talm_sim.agent.responders import RESPONDERS, responder_kind
-from talm_sim.judges.reference import UNDECIDED
 from talm_sim.models.parsing import split_reasoning
 from talm_sim.tasks.acting.person_faults import passing_values, person_values, read_person
 from talm_sim.tasks.acting.standing_in import count_stand_ins
@@ -78,7 +77,7 @@ class _VerdictTable:
     def _first_judge(self, judges: Iterable[str], ids: Sequence[str]) -> str | None:
         """Return the first judge that decided anything, or was asked and could not: no other takes its place."""
         said = ((judge, found) for judge in judges for one in ids if (found := self._values.get(judge, {}).get(one)) is not None)
-        return next((judge for judge, one in said if one.value is not None or one.undecided or one.explanation.startswith(UNDECIDED)), None)
+        return next((judge for judge, one in said if one.value is not None or one.undecided or one.left_open), None)
 
     def _reason(self, ids: Iterable[str]) -> str:
         """Return the first explanation of a judge that decided nothing."""
