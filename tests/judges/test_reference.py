@@ -75,7 +75,12 @@ async def test_a_skipped_episode_fails_and_an_unfinished_one_is_not_judged() -> 
     target = scenario(Facts(required=(ELEVATION,)))
     assert (await ReferenceJudge(JudgeContext())(episode("", termination=Termination.SKIPPED), target)).value is False
     verdict = await ReferenceJudge(JudgeContext())(episode("39", termination=Termination.REPLAY_MISS), target)
-    assert verdict.value is None and "replay_miss" in verdict.explanation
+    assert verdict.value is None and not verdict.left_open and "replay_miss" in verdict.explanation
+
+
+async def test_the_verdict_says_that_the_rules_left_the_answer_open() -> None:
+    verdict = await ReferenceJudge(JudgeContext())(episode("elevation 39. elevation: 40.", event()), scenario(Facts(required=(ELEVATION,))))
+    assert verdict.value is None and verdict.left_open and verdict.explanation.startswith("undecided: fact 'elevation' (39)")
 
 
 async def test_a_scenario_without_facts_is_not_applicable() -> None:

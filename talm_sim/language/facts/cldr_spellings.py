@@ -27,7 +27,7 @@ _BETWEEN_SCRIPTS = re.compile(
     r"(?<=[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f])(?=[\dA-Za-z])|(?<=[\dA-Za-z])(?=[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f])"
 )
 _FRACTIONS = {"¼": ".25", "½": ".5", "¾": ".75"}
-_FRACTION = re.compile(r"(\d+)? ?([¼½¾])")
+_FRACTION = re.compile(r"((?<!\d)\d+)? ?([¼½¾])")
 _GLUED = re.compile(r"(?<![\w-])[A-Z]{3}(?=\d[\d.,]*(?![\w-]))")
 _SPACES = re.compile(r"[^\S\n]+")
 _LINES = re.compile(r" ?(?:\n ?)+")

@@ -46,6 +46,8 @@ def unit_of(words: str) -> str:
     """
     exact, known, sizes = _spellings()
     words = words.strip().replace("_", " ")
+    if len(words) > 100:
+        return ""
     found = exact.get(words) or known.get(fold_word(words)) or (spelled_unit(words) if len(words) > 1 else "")
     money = _tables()["currencies"].get(words.lower()) or currencies_of(words)
     if found or money:

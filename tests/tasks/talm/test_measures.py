@@ -277,6 +277,13 @@ def test_a_judge_that_decided_nothing_gives_way_and_says_why() -> None:
     assert run.rows()[0].why == {"pass_rate": "reference: said so"}
 
 
+def test_a_judge_whose_rules_left_all_open_does_not_give_way() -> None:
+    run = Run().add("underspecified", passed=None, others={"published": True})
+    assert share(run.summary("underspecified"), "pass_rate") == (1, 1), "it did not apply"
+    run.verdicts = [one.model_copy(update={"left_open": one.value is None}) for one in run.verdicts]
+    assert (run.summary("underspecified").facts["pass_judge"], share(run.summary("underspecified"), "pass_rate")) == ("reference", (0, 0))
+
+
 @pytest.mark.parametrize("judge", ["mine", "behaviour", "aaa"])
 def test_a_judge_of_ones_own_never_becomes_the_pass_rate(judge: str) -> None:
     """It has a column of its own, whoever else judged."""
