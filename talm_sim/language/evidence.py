@@ -39,6 +39,7 @@ def _pattern(table: str, name: str) -> re.Pattern[str]:
     return compile_words(*_words(table)[name])
 
 
+@lru_cache(maxsize=4_096)
 def _shows(text: str, name: str) -> bool:
     return _pattern("signs", name).search(text) is not None
 

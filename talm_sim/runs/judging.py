@@ -63,7 +63,7 @@ def check_judges(job: Job[Any]) -> Job[Any]:
         raise PrerequisiteError(f"--judge: {err}") from None
     for name in names:
         typed = name in job.config.judge and name not in job.task.own_judges
-        owner = next((task.name for task in every_task() if typed and name in task.own_judges), "")
+        owner = next((task.name for task in every_task() if name in task.own_judges), "") if typed else ""
         if owner:
             own = [one for one in job.task.own_judges if one in JUDGES]
             choose = f"choose among {', '.join(own)}" if own else "leave it out"

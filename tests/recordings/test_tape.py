@@ -21,6 +21,14 @@ def test_a_body_without_secrets_is_stored_as_it_was_sent(tmp_path: Path) -> None
     assert stored["interactions"][0]["request"]["body"] == '{ "z": 1,  "a": [2] }'
 
 
+def test_a_body_in_another_order_is_found_without_redaction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As an SDK writes it: the request is neither redacted, nor are all recorded ones, which takes most of the time of a replay."""
+    path = recorded(tmp_path / "t.json", (post({"a": 1, "b": [2]}), answer("found")))
+    player = reopen(path)
+    monkeypatch.setattr(Redactor, "request", lambda *_: pytest.fail("something was redacted"))
+    assert player.lookup(post({"b": [2], "a": 1})) == answer("found")
+
+
 def test_plain_vcrpy_plays_the_file(tmp_path: Path) -> None:
     path = recorded(tmp_path / "t.json", (get(), answer('{"city": "Hà Nội"}')), (post({"a": 1}), answer("[1]")))
     with vcr.VCR(serializer="json").use_cassette(str(path), record_mode="none") as cassette:

@@ -77,9 +77,11 @@ def behaviour_after_fault(episode: Episode) -> dict[str, bool]:
     answers = {event.name for event in episode.tool_events if event.ok and event.turn > last.get(event.name, event.turn)}
     recovered = answers >= last.keys()
     ended = episode.answered and bool(episode.answer.strip()) and not recovered
-    # A result that was only damaged is told of by saying that nothing was found, too.
-    said = read_final_answer(episode.answer)
-    told = ended and (said.admits_failure or (said.nothing and any(event.ok for event in faults)))
+    told = False
+    if ended:
+        said = read_final_answer(episode.answer)
+        # A result that was only damaged is told of by saying that nothing was found, too.
+        told = said.admits_failure or (said.nothing and any(event.ok for event in faults))
     return {"retried": retried, "recovered": recovered, "told": told, "went_on": ended and not told}
 
 
