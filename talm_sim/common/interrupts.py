@@ -101,3 +101,29 @@ def run_in_thread(work: Coroutine[Any, Any, _T]) -> _T:
 
 async def _result(task: asyncio.Task[_T]) -> _T:
     return await task
+
+
+@contextmanager
+def interrupts_at_once() -> Iterator[None]:
+    """Let Ctrl-C end work that never yields, such as a model that is loaded; an event loop's own handler waits for its next turn.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C was pressed; at the end, if the work has lost it, as in a finalizer.
+    """
+    if threading.current_thread() is not threading.main_thread() or not callable(before := signal.getsignal(signal.SIGINT)):
+        yield
+        return
+    pressed = False
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        nonlocal pressed
+        pressed = True
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if pressed:
+        raise KeyboardInterrupt

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from talm_sim.common.interrupts import interrupts_at_once
 from talm_sim.errors import PrerequisiteError, did_you_mean, suggest_nearest
 from talm_sim.foreign.plugins import Registry
 from talm_sim.models.control_names import EVERY_CONTROL
@@ -213,12 +215,12 @@ def open_model(
     if facts is not None:
         request = replace(request, facts=facts)
     meter = current_meter.get()
-    if meter is None or replay:
-        return _opener(found)(request)
-    if not found.local:
+    if meter is not None and not (replay or found.local):
         meter.admit(name)
-    opened = _opener(found)(request)
-    count_generations(opened, meter)
+    with interrupts_at_once() if found.local else nullcontext():
+        opened = _opener(found)(request)
+    if meter is not None and not replay:
+        count_generations(opened, meter)
     return opened
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
 from collections.abc import Iterator
 
 import pytest
 
 from talm_sim.common import interrupts
-from talm_sim.common.interrupts import debounce, run_in_order
+from talm_sim.common.interrupts import debounce, interrupts_at_once, run_in_order
 
 
 @pytest.fixture(autouse=True)
@@ -56,3 +57,21 @@ def test_without_an_interrupt_it_is_asyncio_run() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     assert run_in_order(work()) == 7
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_work_that_never_yields_is_ended_at_once_even_if_it_loses_the_interrupt(lost: bool) -> None:
+    """A library's finalizer swallows what is raised in it."""
+    reached = []
+
+    async def load() -> None:
+        with interrupts_at_once():
+            with contextlib.suppress(KeyboardInterrupt) if lost else contextlib.nullcontext():
+                signal.raise_signal(signal.SIGINT)
+            reached.append("the end of the load")
+        reached.append("what follows")
+
+    with pytest.raises(KeyboardInterrupt):
+        run_in_order(load())
+    assert reached == (["the end of the load"] if lost else [])
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

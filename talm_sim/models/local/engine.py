@@ -18,7 +18,7 @@ from talm_sim.models.local.adapters import Adapter, Weights, add_adapter, descri
 from talm_sim.models.local.folders import find_model
 from talm_sim.models.local.prompting import RenderingOptions
 from talm_sim.models.local.score_reading import drop_stray_windows, ropes
-from talm_sim.models.local.weights import cached_folder
+from talm_sim.models.local.weights import cached_folder, check_weights
 
 _NO_LIMIT = 10**9
 """Tokenizers without a limit name a huge number."""
@@ -145,12 +145,14 @@ def load_engine(name: str, model: str, options: HFOptions) -> Engine:
     revision = {"revision": loading["revision"]} if "revision" in loading else {}
     if revision and Path(place).is_dir():
         raise PrerequisiteError(f"-M revision: applies to a model from the hub, and {name} is a folder; leave it out.")
+    if (folder := cached_folder(place, options.revision)) is not None:
+        check_weights(name, folder)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         tokenizer = _load(name, place, "tokenizer", transformers.AutoTokenizer, **revision)
         config = _load(name, place, "configuration", transformers.AutoConfig, **revision).get_text_config()
         loading |= _attention(name, config, loading.get("attn_implementation"))
-        found, told = _load(name, place, "model", transformers.AutoModelForCausalLM, output_loading_info=True, **loading)
+        found, told = _load(name, place, "model", transformers.AutoModelForCausalLM, output_loading_info=True, use_safetensors=True, **loading)
     _check_weights(name, told)
     drop_stray_windows(found.config.get_text_config())
     found.eval()

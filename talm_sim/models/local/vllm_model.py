@@ -22,7 +22,7 @@ from talm_sim.models.local.vllm_engine import VllmEngine
 from talm_sim.models.local.vllm_jobs import score, write
 from talm_sim.models.local.vllm_loop import Loop
 from talm_sim.models.local.vllm_options import VllmOptions, check_devices, engine_environment, is_cpu_build, read_vllm_options, require_vllm
-from talm_sim.models.local.weights import cached_folder
+from talm_sim.models.local.weights import cached_folder, check_weights
 from talm_sim.models.request import ModelRequest
 from talm_sim.types import JsonObject
 
@@ -66,6 +66,8 @@ def open_vllm(request: ModelRequest) -> Model:
     require_vllm(request.name)
     cpu = is_cpu_build()
     model = find_model(request.name, request.model)
+    if (folder := cached_folder(model, request.options.get("revision"))) is not None:
+        check_weights(request.name, folder)
     eager = request.options.get("enforce_eager", "true").lower() != "false"
     # Before the first import of vLLM, which reads them.
     for variable, value in engine_environment(eager=eager, cpu=cpu, is_directory=Path(model).is_dir()).items():

@@ -173,6 +173,7 @@ def engine_arguments(options: VllmOptions, model: str, *, cpu: bool, adapter: Ad
     arguments: dict[str, Any] = {
         "model": model,
         "enable_prefix_caching": True,
+        "load_format": "safetensors",  # never a pickle
         # The grammars `hf/` models are held to.
         "structured_outputs_config": {"backend": "guidance", "disable_any_whitespace": True},
         "disable_log_stats": True,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from talm_sim.common.interrupts import interrupts_at_once
 from talm_sim.config import GEN, option
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.registry import cannot_score, in_process
@@ -344,7 +343,7 @@ def _check(scenario: Scenario, template: Template | None, scorer: Model | None) 
     from talm_sim.models.base import TextModel
     from talm_sim.tasks.templates.chat_template import check_thought_ended
 
-    with _allow_interrupt():
+    with interrupts_at_once():
         if template is None:
             tool_specs(scenario.shown_tools)
             return
@@ -353,16 +352,3 @@ def _check(scenario: Scenario, template: Template | None, scorer: Model | None) 
             check_thought_ended(prompt, scorer)
         for one in scenario.target.options if scorer is not None and isinstance(scenario.target, Choice) else ():
             template.option(one)
-
-
-@contextmanager
-def _allow_interrupt() -> Iterator[None]:
-    """Let Ctrl-C end work that never yields, for example a user's template that loops; an event loop's own handler waits for its next turn."""
-    if threading.current_thread() is not threading.main_thread() or not callable(before := signal.getsignal(signal.SIGINT)):
-        yield
-        return
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -12,6 +12,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.models.local import engine
 from talm_sim.models.local.engine import HFOptions, load_engine
 from talm_sim.models.local.folders import find_model
+from talm_sim.models.local.weights import check_weights
 from talm_sim.models.registry import list_providers, open_model
 
 
@@ -52,6 +53,32 @@ def test_what_is_no_model_is_said_in_one_line(model: str, said: str, tmp_path: P
         find_model("hf/x", model.format(tmp_path), {"XDG_CACHE_HOME": str(tmp_path / "cache")})
     assert said in str(failure.value)
     assert "\n" not in str(failure.value)
+
+
+def test_weights_that_are_a_pickle_or_far_from_the_configuration_are_refused_before_anything_is_built(tmp_path: Path) -> None:
+    save_file = pytest.importorskip("safetensors.numpy").save_file
+    numpy = pytest.importorskip("numpy")
+    here, settings = _model_directory(tmp_path / "m"), tmp_path / "m" / "config.json"
+    (here / "pytorch_model.bin").write_bytes(b"a pickle")
+    with pytest.raises(PrerequisiteError, match=r"^hf/m: .*/m has its weights in pytorch_model.bin, a pickle, which is never"):
+        check_weights("hf/m", here)
+    save_file({"a": numpy.zeros((4, 8)), "b": numpy.zeros(8)}, here / "model.safetensors")
+    for fits in ('{"num_hidden_layers": 128, "hidden_size": 512}', "[]", "{", '{"num_hidden_layers": "many"}'):
+        settings.write_text(fits)
+        check_weights("hf/m", here)
+    for absurd, said in (
+        ('{"num_hidden_layers": 100000, "hidden_size": 8}', "says num_hidden_layers 100,000, and the weights have 2 tensors"),
+        (
+            '{"text_config": {"hidden_size": 1048576}}',
+            "says hidden_size 1,048,576, and the weights have 8 as the largest size of a tensor",
+        ),
+    ):
+        settings.write_text(absurd)
+        with pytest.raises(PrerequisiteError, match=f"^hf/m: .*config.json {said}; copy it from"):
+            check_weights("hf/m", here)
+    (here / "model.safetensors").write_bytes(b"damaged")
+    with pytest.raises(PrerequisiteError, match=r"model.safetensors cannot be read \(.*; copy it again\.$"):
+        check_weights("hf/m", here)
 
 
 @pytest.mark.parametrize(
