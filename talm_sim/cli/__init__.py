@@ -28,7 +28,7 @@ import click
 from talm_sim.cli.root import root
 from talm_sim.cli.terminal.signals import StopSignals, as_ctrl_c, only_ends
 from talm_sim.cli.terminal.streams import data_alone, settle_stdout, silence_stdout, streams_kept, tolerate_closed_stderr
-from talm_sim.cli.terminal.text import strip_control
+from talm_sim.cli.terminal.text import hider, safe_text
 from talm_sim.common.processes import end_in_time, leave
 from talm_sim.errors import EmptyShardError, NotComparableError, OutOfBudgetError, PrerequisiteError, on_command_line
 
@@ -48,6 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     if sys.stdout is None:
         return _print_usage_error("standard output is closed; redirect it to a file or to /dev/null.")
+    hider.cache_clear()
     before = signal.getsignal(signal.SIGINT)
     with _on_command_line(), tolerate_closed_stderr(), data_alone(), as_ctrl_c() as ending:
         try:
@@ -120,5 +121,5 @@ def _exit_code(err: BaseException, ending: StopSignals) -> int:
 def _print_usage_error(message: str) -> int:
     """Print one line and return the exit code of a usage error; the message may quote a file or a server."""
     with contextlib.suppress(OSError):
-        click.echo(f"{PROGRAM}: error: {' '.join(strip_control(message).split())}", err=True)
+        click.echo(f"{PROGRAM}: error: {' '.join(safe_text(message).split())}", err=True)
     return 2

@@ -11,7 +11,7 @@ import click
 from talm_sim.cli.progress.display import JsonDisplay
 from talm_sim.cli.report.layout import Block
 from talm_sim.cli.report.report_files import write_file
-from talm_sim.cli.terminal.text import count, strip_control
+from talm_sim.cli.terminal.text import count, safe_text
 from talm_sim.comparison.bounded_gates import GateResult
 from talm_sim.comparison.gate_set import Gates
 from talm_sim.config import RunConfig
@@ -72,7 +72,7 @@ class Gating:
         for run, results in zip(runs, self._results, strict=False):
             named = f"{run.id}: " if len(runs) > 1 else ""
             for one in results:
-                click.echo(strip_control(f"{named}{one.line}"), err=True)
+                click.echo(safe_text(f"{named}{one.line}"), err=True)
         faults = _faults(runs, gates) if self._gates else []
         verdict = ", ".join(faults) or (f"{count(len(gates), 'gate')} passed" if gates else "")
         if self._gates and self._error is None:

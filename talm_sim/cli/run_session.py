@@ -23,7 +23,7 @@ from talm_sim.cli.report.run_usage import total_usage
 from talm_sim.cli.terminal.console import say, stderr, stdout, with_command
 from talm_sim.cli.terminal.signals import only_ends
 from talm_sim.cli.terminal.streams import silence_stdout, streams_kept, until_reader_leaves
-from talm_sim.cli.terminal.text import count, count_each, one_line, strip_control
+from talm_sim.cli.terminal.text import count, count_each, one_line, safe_text
 from talm_sim.config import RunConfig, Traffic, spell
 from talm_sim.errors import OptionError, PrerequisiteError, line_to_copy
 from talm_sim.models import control_names
@@ -169,7 +169,7 @@ def run_controls(stored: StoredRun) -> list[StoredRun]:
         try:
             found.append(resume(before) if before.exists() else run(job.having(model=model, run_id=name).config, large=True))
         except PrerequisiteError as err:  # the run itself is done, and its table is wanted
-            click.echo(f"no row for {model}: {strip_control(str(err))}", err=True)
+            click.echo(f"no row for {model}: {safe_text(str(err))}", err=True)
     return found
 
 
@@ -183,7 +183,7 @@ def _print_next_step(stored: StoredRun, config: RunConfig, spent: BudgetSpent | 
     if failures:
         first = next(episode for episode in stored.episodes() if episode.termination.failed)
         known = shown and any(find_lost(stored, stored.rows()))
-        example = "" if known else f", for example {strip_control(first.id)}: {one_line(first.error, 300)}"
+        example = "" if known else f", for example {safe_text(first.id)}: {one_line(first.error, 300)}"
         lines.append(f"{count(failures, 'episode')} failed{example}")
         if stored.terminations.keys() & set(AGAIN):
             lines.append(with_command("retry them with", again))
@@ -197,14 +197,14 @@ def _print_next_step(stored: StoredRun, config: RunConfig, spent: BudgetSpent | 
         number = count(len(crashed), "episode")
         quoted = quoted_row(stored) if shown else None
         known = quoted is not None and quoted.outcome == CRASHED.name
-        example = "" if known else f", for example {strip_control(first.id)}: {one_line(first.error, 300)}"
+        example = "" if known else f", for example {safe_text(first.id)}: {one_line(first.error, 300)}"
         lines.append(f"the agent raised an error in {number}{example}")
         if first.traceback and not known:
             lines.append(with_command("its traceback", line_to_copy("talm-sim", "show", f"{name}:{first.id}")))
     waiting, finished = stored.open_items, stored.finished
     if waiting:
         asked = () if finished else stored.pending(limit=1)
-        such = "".join(f"nothing is finished yet: {strip_control(one.episode_id)} asks: {one_line(one.question)}\n" for one in asked)
+        such = "".join(f"nothing is finished yet: {safe_text(one.episode_id)} asks: {one_line(one.question)}\n" for one in asked)
         lines.append(such + with_command(f"{count_each(waiting)} open. Answer with", line_to_copy("talm-sim", "answer", name)))
     if spent is not None:
         lines.append(with_command(f"the budget is spent: {left_over(spent)}. Continue with", again))
@@ -229,7 +229,7 @@ class _Handler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print a record."""
-        self._console.print(strip_control(self.format(record)), soft_wrap=True)
+        self._console.print(safe_text(self.format(record)), soft_wrap=True)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import click
 
 from talm_sim.cli.parsing.shared_arguments import confirm, print_csv, print_json, print_list
 from talm_sim.cli.terminal.screen import wrap
-from talm_sim.cli.terminal.text import count, strip_control
+from talm_sim.cli.terminal.text import count, safe_text
 from talm_sim.config import RunConfig
 from talm_sim.runs.ablation.grid import cell_label, table_values
 from talm_sim.runs.ablation.grid_forecast import CellForecast, total_costs
@@ -48,7 +48,7 @@ def print_forecast(config: RunConfig, prices: Mapping[str, Price] | None) -> int
     )
     click.echo()
     for line in _lines(found, priced=prices is not None):
-        click.echo(strip_control(line))
+        click.echo(safe_text(line))
     _print_limits([found])
     return 0
 
@@ -71,7 +71,7 @@ def print_grid_forecast(cells: Sequence[CellForecast], *, priced: bool, form: st
     click.echo()
     click.echo(f"{count(len(cells), 'cell')} together: {count(episodes, 'episode')} to run")
     for line in _cost_lines(total, priced=priced):
-        click.echo(strip_control(line))
+        click.echo(safe_text(line))
     _print_limits([cell.forecast for cell in cells if cell.forecast is not None])
     return 0
 

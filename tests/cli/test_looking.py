@@ -46,7 +46,7 @@ def test_doctor_says_what_a_live_run_needs(talm: Talm) -> None:
     if report["sandbox"] == "works":
         assert f"works (for --trust); with network=on it also sees {', '.join(report['sandbox_network_files'])}" in text
         assert report["sandbox_network_files"] == network_files()
-    assert "sandbox works (for --trust)" in text if report["sandbox"] == "works" else "so a tool folder's code is not run" in text
+    assert "sandbox works (for --trust)" in text if report["sandbox"] == "works" else "so code of tool folders is not run" in text
 
 
 def test_doctor_counts_the_servers_of_a_model_and_names_a_wrong_address(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:

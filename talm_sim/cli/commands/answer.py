@@ -20,7 +20,7 @@ from talm_sim.cli.person.replies import Reply
 from talm_sim.cli.person.sitting import Sitting
 from talm_sim.cli.person.typed_lines import open_lines
 from talm_sim.cli.terminal.console import print_page, stderr, with_command
-from talm_sim.cli.terminal.text import as_json, count_each, one_line, strip_control
+from talm_sim.cli.terminal.text import as_json, count_each, one_line, safe_text
 from talm_sim.config import check_person
 from talm_sim.errors import PrerequisiteError, full_name, line_to_copy
 from talm_sim.runs.tool_sources import resume_command
@@ -150,7 +150,7 @@ def _list(questions: list[Question], as_json: bool, blind: bool) -> None:
         if blind or question.knows is None:
             del said[titles.KNOWN]
             said.pop(titles.STANDS_IN, None)
-        print_page(Text(strip_control(question.episode_id), style="bold"))
+        print_page(Text(safe_text(question.episode_id), style="bold"))
         for title, words in said.items():
             print_page(Padding(Text(f"{title}: {one_line(words, 2_000)}"), (0, 0, 0, 2)))
 
@@ -232,7 +232,7 @@ def _file(stored: StoredRun, question: Question, reply: Reply, name: str) -> Non
         AnswerStatus.TAKEN: "not saved: somebody else answered first",
         AnswerStatus.GONE: "not saved: this question is no longer open",
     }
-    click.echo(f"{strip_control(question.episode_id)}: {words[status]}", err=True)
+    click.echo(f"{safe_text(question.episode_id)}: {words[status]}", err=True)
 
 
 def _withdraw_last_answer(stored: StoredRun) -> None:
@@ -242,7 +242,7 @@ def _withdraw_last_answer(stored: StoredRun) -> None:
         given = desk.last_withdrawable()
         if given is None or not desk.withdraw(given.key):
             raise PrerequisiteError(f"{stored.path}: no answer can be taken back: every answered episode has continued.")
-    click.echo(f"{strip_control(given.key[0])}: taken back: {Reply(given.text, given.declined).shown}", err=True)
+    click.echo(f"{safe_text(given.key[0])}: taken back: {Reply(given.text, given.declined).shown}", err=True)
     _hint(stored)
 
 

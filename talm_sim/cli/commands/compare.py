@@ -13,7 +13,7 @@ from talm_sim.cli.parsing.shared_arguments import json_option, plugin_option, pr
 from talm_sim.cli.report.comparison import comparison_lines, comparison_markdown
 from talm_sim.cli.report.report_files import check_page_name, write_file
 from talm_sim.cli.terminal.console import stdout
-from talm_sim.cli.terminal.text import strip_control
+from talm_sim.cli.terminal.text import safe_text
 from talm_sim.comparison.compare import Comparison, compare
 from talm_sim.comparison.compared_rows import is_baseline
 from talm_sim.comparison.divergences import find_divergences
@@ -83,7 +83,7 @@ def command(
                 console.print(line, soft_wrap=True)
     for other, checked in zip(others, results, strict=False):
         for result in checked:
-            click.echo(strip_control(f"{other}: {result.line}"), err=True)
+            click.echo(safe_text(f"{other}: {result.line}"), err=True)
     return int(any(not result.passed for checked in results for result in checked))
 
 

@@ -15,7 +15,7 @@ import click
 from talm_sim.cli.commands.training_rows import command as training_rows
 from talm_sim.cli.parsing.lazy import WholeGroup
 from talm_sim.cli.parsing.shared_arguments import command_line, plugin_option, run_argument, run_dir_option, warn_unclosed
-from talm_sim.cli.terminal.text import count, strip_control
+from talm_sim.cli.terminal.text import count, safe_text
 from talm_sim.errors import PrerequisiteError, line_to_copy
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _run_exporter(name: str, tasks: Sequence[Task[Any]]) -> click.Command:
         _write_files(out, made.files, force=force)
         click.echo(out)
         for line in (f"{count(len(made.files), 'file')} written", *made.notes):
-            click.echo(strip_control(line), err=True)
+            click.echo(safe_text(line), err=True)
 
     return export_run
 

@@ -12,7 +12,7 @@ import click
 from talm_sim.cli.parsing.lazy import WholeGroup
 from talm_sim.cli.parsing.shared_arguments import command_line, plugin_option, run_dir_option, scenarios_option, split_option, task_option
 from talm_sim.cli.terminal.console import with_command
-from talm_sim.cli.terminal.text import count, strip_control
+from talm_sim.cli.terminal.text import count, safe_text
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, format_names, line_to_copy
 
@@ -80,7 +80,7 @@ def traces(traces_file: Path, file: Path | None, task: str, split: str, run_id: 
     done = import_traces(traces_file, run_dir, task=task, split=split, scenarios=file, run_id=run_id, command=command_line())
     click.echo(done.run.path)
     for line in _lines(done):
-        click.echo(strip_control(line), err=True)
+        click.echo(safe_text(line), err=True)
 
 
 def _lines(done: ImportedTraces) -> Iterator[str]:

@@ -14,7 +14,7 @@ from talm_sim.cli.parsing.lazy import WholeGroup, completer_for
 from talm_sim.cli.parsing.shared_arguments import json_option, plugin_option, print_json, print_list
 from talm_sim.cli.terminal.console import print_page
 from talm_sim.cli.terminal.screen import wrap
-from talm_sim.cli.terminal.text import count, strip_control
+from talm_sim.cli.terminal.text import count, safe_text
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.foreign.error_text import error_line
 
@@ -79,10 +79,10 @@ def show(name: str, as_json: bool) -> None:
     if as_json:
         print_json(record)
         return
-    click.echo("\n".join(wrap(strip_control(f"{name}: {record['summary']} ({record['origin']})"), 78, "", "  ")) + "\n")
+    click.echo("\n".join(wrap(safe_text(f"{name}: {record['summary']} ({record['origin']})"), 78, "", "  ")) + "\n")
     family = f"Family: {record['family']}, {_FAMILIES[record['family']]}. {_nature(record).capitalize()}: {_explain(record)}."
     injected = f"Injected: {record['injects'] or 'no value'}."
-    print_page(Text(strip_control(f"{getdoc(PERTURBATIONS.get(name)) or ''}\n\n{family}\n{injected}\n").strip() + "\n"))
+    print_page(Text(safe_text(f"{getdoc(PERTURBATIONS.get(name)) or ''}\n\n{family}\n{injected}\n").strip() + "\n"))
     rows = [
         {
             "option": option["name"],
@@ -165,12 +165,12 @@ def _print_sight(sees: dict[str, Any] | None) -> None:
     if sees is None:
         return
     if not sees["applies"]:
-        failed = f"The example cannot be played: {strip_control(sees['error'])}" if "error" in sees else ""
+        failed = f"The example cannot be played: {safe_text(sees['error'])}" if "error" in sees else ""
         click.echo("\n".join(wrap(failed or "The example's tools do not have what it damages.", 78, "", "  ")))
         return
     if "example" in sees:
         for row in sees["example"]:
-            click.echo("\n".join(wrap(strip_control(f"{row['when']}: {row['what']}"), 78, "", "  ")))
+            click.echo("\n".join(wrap(safe_text(f"{row['when']}: {row['what']}"), 78, "", "  ")))
         return
     wait = f" (after {sees['seconds']:g} s)" if sees["seconds"] else ""
     called = {"result": sees["call"], "result_with_fault": sees["call_with_fault"]}

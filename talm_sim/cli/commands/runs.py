@@ -27,7 +27,7 @@ from talm_sim.cli.parsing.shared_arguments import (
     warn_unclosed,
 )
 from talm_sim.cli.terminal.console import print_page, stdout, with_command
-from talm_sim.cli.terminal.text import count, count_each, one_line, strip_control
+from talm_sim.cli.terminal.text import count, count_each, one_line, safe_text
 from talm_sim.errors import format_names, line_to_copy
 from talm_sim.store.files.manifest import base_of, find_run, unique_prefix
 from talm_sim.store.housekeeping import controls_of, delete_run, paired_runs, rename_run
@@ -95,13 +95,13 @@ def delete(runs: tuple[str, ...], run_dir: Path, yes: bool) -> None:
         lost = [name for name in compared if path.parent / name not in every]
         if lost:
             compares = "is compared with it, and will lose its pairs" if len(lost) == 1 else "are compared with it, and will lose their pairs"
-            click.echo(f"{strip_control(path.name)}: {strip_control(format_names(lost, 8))} {compares}", err=True)
+            click.echo(f"{safe_text(path.name)}: {safe_text(format_names(lost, 8))} {compares}", err=True)
     names = format_names([path.name for path in every], 8)
     confirm(f"delete {names if len(every) < 2 else f'{len(every)} runs ({names})'}?", yes)
     for path in paths:
         if path.exists():  # it may have been another one's control
             delete_run(path)
-    click.echo(f"deleted: {strip_control(names)}", err=True)
+    click.echo(f"deleted: {safe_text(names)}", err=True)
 
 
 @command.command("rename")
@@ -116,7 +116,7 @@ def rename(run: str, name: str, run_dir: Path) -> None:
     click.echo(target)
     for other in compared:
         correct = line_to_copy("talm-sim", "judge", short_name(path.parent / other), "--paired-run", name)
-        click.echo(f"{strip_control(other)} is compared with it by its old name; give it the new one with: {correct}", err=True)
+        click.echo(f"{safe_text(other)} is compared with it by its old name; give it the new one with: {correct}", err=True)
 
 
 @command.command("merge")
@@ -142,7 +142,7 @@ def merge(out: str, shards: tuple[str, ...], cassettes: Path | None, run_dir: Pa
     if cassettes is not None:
         click.echo(f"{cassettes}: {count(merged.recordings, 'file')} written", err=True)
     for model in merged.left_out:
-        click.echo(f"not merged: control {strip_control(model)}, which only some shards have", err=True)
+        click.echo(f"not merged: control {safe_text(model)}, which only some shards have", err=True)
     if not run.judged:
         click.echo(
             with_command("the shards were not all judged by the same judges; judge it with", line_to_copy("talm-sim", "judge", name)), err=True
@@ -192,7 +192,7 @@ def _row(info: RunInfo, names: Sequence[str]) -> dict[str, str]:
         _RATE: rate,
         _PREFIX: prefix,
     }
-    return {head: strip_control(value) for head, value in row.items()}
+    return {head: safe_text(value) for head, value in row.items()}
 
 
 def _player(info: RunInfo) -> str:

@@ -15,7 +15,7 @@ from talm_sim.cli.parsing.lazy import completer_for
 from talm_sim.cli.parsing.shared_arguments import json_option, list_table, plugin_option, print_json, run_dir_option, warn_unclosed
 from talm_sim.cli.report.transcript import stored_transcript
 from talm_sim.cli.terminal.console import print_page, stdout
-from talm_sim.cli.terminal.text import one_line, strip_control
+from talm_sim.cli.terminal.text import one_line, safe_text
 from talm_sim.errors import PrerequisiteError
 from talm_sim.judges.person import PEOPLE, person_of
 from talm_sim.store.files.manifest import LATEST
@@ -82,7 +82,7 @@ def _fit(lines: Sequence[Mapping[str, Any]], columns: dict[str, str], own: Itera
             left_out.insert(0, f"{columns.pop(key)}: {lines[0][key] or '(nothing)'}")
     yield list_table(lines, columns)
     if left_out:
-        yield Text(f"\nin all episodes: {strip_control(', '.join(left_out))}", style="dim")
+        yield Text(f"\nin all episodes: {safe_text(', '.join(left_out))}", style="dim")
 
 
 def _find(text: str, run_dir: Path) -> tuple[StoredRun, str]:

@@ -11,7 +11,7 @@ import click
 from talm_sim.cli.parsing.field_options import option_of
 from talm_sim.cli.parsing.lazy import WholeGroup, completer_for
 from talm_sim.cli.parsing.shared_arguments import json_option, plugin_option, print_json, print_list
-from talm_sim.cli.terminal.text import count, strip_control
+from talm_sim.cli.terminal.text import count, safe_text
 from talm_sim.config import has_flag, scope_of
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.control_names import ABOUT
@@ -48,8 +48,8 @@ def show(name: str, as_json: bool) -> None:
     if as_json:
         print_json(record)
         return
-    click.echo(f"{strip_control(name)}: {strip_control(record['about'])} ({strip_control(record['origin'])})\n")
-    click.echo(f"{strip_control(record['doc']).strip()}\n")
+    click.echo(f"{safe_text(name)}: {safe_text(record['about'])} ({safe_text(record['origin'])})\n")
+    click.echo(f"{safe_text(record['doc']).strip()}\n")
     rows = [{"split": split, "groups": _about_split(groups, record["groups"])} for split, groups in record["splits"].items()]
     print_list(rows, {"split": "Split", "groups": "What its scenarios are"}, empty="no split")
     click.echo()

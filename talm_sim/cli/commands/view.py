@@ -14,7 +14,7 @@ import click
 
 from talm_sim.cli.parsing.lazy import completer_for
 from talm_sim.cli.parsing.shared_arguments import plugin_option, run_dir_option, warn_unclosed
-from talm_sim.cli.terminal.text import strip_control
+from talm_sim.cli.terminal.text import safe_text
 from talm_sim.config import check_person
 from talm_sim.errors import PrerequisiteError
 from talm_sim.store.stored_run import load_run
@@ -67,7 +67,7 @@ def command(runs: tuple[str, ...], run_dir: Path, port: int, name: str, no_brows
 
     def ready(address: str) -> None:
         click.echo(guards[0].new_link())
-        names = ", ".join(strip_control(one.id) for one in stored)
+        names = ", ".join(safe_text(one.id) for one in stored)
         click.echo(f"Showing {names}. The link works once; Enter prints another, Ctrl-C ends.", err=True)
         threading.Thread(target=_print_links, args=(guards[0].new_link,), daemon=True).start()
         if not no_browser and _has_screen():

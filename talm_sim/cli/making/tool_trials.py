@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from talm_sim.cli.terminal.text import one_line, strip_control
+from talm_sim.cli.terminal.text import one_line, safe_text
 from talm_sim.errors import format_names
 
 if TYPE_CHECKING:
@@ -94,8 +94,8 @@ def _print_skipped_tools(tools: Tools) -> None:
     """List on standard error the tools that cannot be used or executed and the patterns that are not checked, each with the reason."""
     for source, left in tools.not_taken().items():
         for one in left:
-            click.echo(strip_control(one_line(f"{source}: skipped: {one.tool}: {one.reason}", 400)), err=True)
+            click.echo(safe_text(one_line(f"{source}: skipped: {one.tool}: {one.reason}", 400)), err=True)
     for why, names in tools.unexecuted(tools.specs).items():
-        click.echo(strip_control(one_line(f"not executed: {why}: {format_names(names, 8)}", 400)), err=True)
+        click.echo(safe_text(one_line(f"not executed: {why}: {format_names(names, 8)}", 400)), err=True)
     for tool, pattern, why in tools.unchecked():
-        click.echo(strip_control(one_line(f"{tool}: not checked: pattern {pattern[:100]}: {why}", 400)), err=True)
+        click.echo(safe_text(one_line(f"{tool}: not checked: pattern {pattern[:100]}: {why}", 400)), err=True)

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from talm_sim.cli.parsing.lazy import completer_for
 from talm_sim.cli.terminal.console import print_page, with_command
-from talm_sim.cli.terminal.text import as_json, spreadsheet_cell, strip_control
+from talm_sim.cli.terminal.text import as_json, safe_text, spreadsheet_cell
 from talm_sim.common.credentials import Hider, credentials_in_environment
 from talm_sim.errors import PrerequisiteError, line_to_copy, quote
 
@@ -110,7 +110,7 @@ def warn_unclosed(path: Path, *, imported: bool = False) -> None:
     """Say that the process that wrote a run last was killed: the run can be read, and continuing it repairs it."""
     verb = "judge" if imported else "resume"
     name = short_name(path)
-    click.echo(with_command(f"{strip_control(name)}: was not closed properly: {verb} it with", line_to_copy("talm-sim", verb, name)), err=True)
+    click.echo(with_command(f"{safe_text(name)}: was not closed properly: {verb} it with", line_to_copy("talm-sim", verb, name)), err=True)
 
 
 def print_json(value: Any) -> None:
@@ -141,12 +141,12 @@ def list_table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], *,
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for number, head in enumerate(columns.values(), start=1):
         last = number == len(columns)
-        table.add_column(Text(strip_control(head)), overflow="fold", no_wrap=number == 1 and not broadest, ratio=1 if last else None)
+        table.add_column(Text(safe_text(head)), overflow="fold", no_wrap=number == 1 and not broadest, ratio=1 if last else None)
     if broadest:
         key, head = next(iter(columns.items()))
-        table.columns[0].width = min(broadest, max(len(strip_control(text)) for text in (head, *(str(row[key]) for row in rows))))
+        table.columns[0].width = min(broadest, max(len(safe_text(text)) for text in (head, *(str(row[key]) for row in rows))))
     for row in rows:
-        table.add_row(*(Text(strip_control(str(row[key]))) for key in columns))
+        table.add_row(*(Text(safe_text(str(row[key]))) for key in columns))
     return table
 
 
@@ -162,5 +162,5 @@ def confirm(question: str, yes: bool, instead: str = "--yes") -> None:
         return
     if not sys.stdin.isatty():
         raise PrerequisiteError(f"{question} There is no terminal to ask at; add {instead}.")
-    if not click.confirm(strip_control(question), err=True):
+    if not click.confirm(safe_text(question), err=True):
         raise click.Abort

@@ -17,7 +17,7 @@ from talm_sim.cli.person.label_files import labels_csv, read_labels
 from talm_sim.cli.person.question_page import FittedPage
 from talm_sim.cli.report.report_files import write_file
 from talm_sim.cli.terminal.console import say, stderr, with_command
-from talm_sim.cli.terminal.text import clip, count, one_line, strip_control
+from talm_sim.cli.terminal.text import clip, count, one_line, safe_text
 from talm_sim.errors import PrerequisiteError, line_to_copy
 from talm_sim.store.people.alone import find_alone
 from talm_sim.store.people.ballot import Ballot, GivenElsewhereError, choose_question, find_people, open_ballot, sample_of, shown_digests
@@ -108,7 +108,7 @@ class _Sitting:
 
 def shown_text(text: str) -> str:
     """Return a text as a person reads it here: nothing in it acts, and one that is far too long is cut."""
-    text = _INVISIBLE.sub("", strip_control(text)).strip()
+    text = _INVISIBLE.sub("", safe_text(text)).strip()
     left = len(text) - _MOST
     return text if left <= 0 else f"{clip(text, _MOST)}\n({count(left, 'more character')})"
 
@@ -116,7 +116,7 @@ def shown_text(text: str) -> str:
 def run_of_scenarios(scenarios: Path | None, run_dir: Path, task: str) -> StoredRun:
     """Return the run of scenarios which nothing was played on."""
     stored = find_alone(scenarios, run_dir, task=task, command=command_line())
-    click.echo(f"run of these scenarios alone: {strip_control(str(stored.path))}", err=True)
+    click.echo(f"run of these scenarios alone: {safe_text(str(stored.path))}", err=True)
     return stored
 
 

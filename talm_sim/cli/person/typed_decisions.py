@@ -14,7 +14,7 @@ from talm_sim.cli.person.question_page import Page, describe_field
 from talm_sim.cli.person.replies import CLOSED, LATER, SLASH, UNDO, Reply, Said, is_command, read_words
 from talm_sim.cli.person.typed_lines import LineSource
 from talm_sim.cli.terminal.console import say
-from talm_sim.cli.terminal.text import as_json, count, one_line, strip_control
+from talm_sim.cli.terminal.text import as_json, count, one_line, safe_text, strip_control
 from talm_sim.errors import PrerequisiteError
 from talm_sim.store.forms import FormField, actions_of, form_fields, parse_object
 from talm_sim.types import Action, Approval, Decision, Form, PersonRequest
@@ -213,7 +213,7 @@ class _DecisionReader:
                 begun = words if self._lines.edited else "" if long else kept
 
     def _say(self, text: str) -> None:
-        say(self._console, strip_control(text), "yellow")
+        say(self._console, safe_text(text), "yellow")
 
 
 def _unescaped(words: str) -> str:

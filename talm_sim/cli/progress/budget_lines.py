@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from talm_sim.cli.terminal.text import count, strip_control
+from talm_sim.cli.terminal.text import count, safe_text
 from talm_sim.runs.events import BudgetReached, BudgetSpent, PartSpent
 
 _OF_PART: dict[str, Callable[[PartSpent], float]] = {
@@ -44,11 +44,11 @@ def _left(event: BudgetSpent) -> Iterator[str]:
         if judge == what:
             yield f"{count(number, what.removesuffix('s'))} not started"
         else:
-            yield f"{count(number, 'episode')} not judged by {strip_control(judge)}"
+            yield f"{count(number, 'episode')} not judged by {safe_text(judge)}"
 
 
 def _limit_line(event: BudgetSpent, name: str, limit: float) -> str:
-    unit = strip_control(event.currency) or "of cost" if name == "cost" else name
+    unit = safe_text(event.currency) or "of cost" if name == "cost" else name
     most = "at most " if name in ("tokens", "cost") and any(one.bounded for one in event.parts) else ""
     spent = event.spent[name]
     over = f" ({_figure(spent - limit)} over)" if spent > limit else ""

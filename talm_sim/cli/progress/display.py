@@ -17,7 +17,7 @@ from rich.text import Text
 
 from talm_sim.cli.progress.budget_lines import describe_reached, describe_spent
 from talm_sim.cli.progress.tally import Tally
-from talm_sim.cli.terminal.text import as_json, count, one_line, strip_control
+from talm_sim.cli.terminal.text import as_json, count, one_line, safe_text
 from talm_sim.runs.events import (
     BudgetReached,
     BudgetSpent,
@@ -140,12 +140,12 @@ class PlainDisplay(Display):
                 self._print(f"{event.finished:,} of {count(event.total, 'episode')} finished")
             case EpisodeWaiting():
                 for question in event.questions:
-                    self._print(f"waiting: {strip_control(event.episode_id)} asks: {one_line(question)}")
+                    self._print(f"waiting: {safe_text(event.episode_id)} asks: {one_line(question)}")
             case RequestRetried() if self.tally.retried == 1 or self._is_overdue():
                 self._print(self.tally.requests())
             case JudgeProgress() if event.done == event.total or self._is_overdue():
                 of = f"{event.done:,} of " if event.done < event.total else ""
-                self._print(f"judge {strip_control(event.judge)}: {of}{count(event.total, 'episode')}")
+                self._print(f"judge {safe_text(event.judge)}: {of}{count(event.total, 'episode')}")
             case RunFinished():
                 self._print(describe_end(event))
             case _:
@@ -155,7 +155,7 @@ class PlainDisplay(Display):
         failure = f"{event.termination.value}: {one_line(event.error)}"
         if (event.termination.failed or event.crashed) and failure not in self._failures and not self._logged:
             self._failures.add(failure)
-            self._print(f"{'failed: ' if event.termination.failed else ''}{strip_control(event.episode_id)} {failure}")
+            self._print(f"{'failed: ' if event.termination.failed else ''}{safe_text(event.episode_id)} {failure}")
         tenths = 10 * event.finished // event.total
         if tenths > self._tenths:
             self._tenths = tenths

@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 from rich.console import Console
 
 from talm_sim.cli.report.transcript import transcript
-from talm_sim.cli.terminal.text import clip, one_line, strip_control
+from talm_sim.cli.terminal.text import clip, one_line, safe_text
 from talm_sim.comparison.bounded_gates import GateResult
 from talm_sim.config import Scope
 from talm_sim.store.stored_run import StoredRun
@@ -177,4 +177,4 @@ def _gates_suite(gates: Sequence[GateResult]) -> ET.Element:
 
 def _clean(text: str) -> str:
     """Return text without terminal escapes and without what XML 1.0 has no character for."""
-    return _NOT_IN_XML.sub("", strip_control(text))
+    return _NOT_IN_XML.sub("", safe_text(text))

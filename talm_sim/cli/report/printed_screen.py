@@ -10,7 +10,7 @@ from talm_sim.cli.parsing.shared_arguments import short_name
 from talm_sim.cli.report.layout import Block
 from talm_sim.cli.report.result_table import print_table
 from talm_sim.cli.terminal.console import stdout
-from talm_sim.cli.terminal.text import strip_control
+from talm_sim.cli.terminal.text import safe_text
 from talm_sim.store.result_screen import screen_lines
 from talm_sim.store.stored_run import StoredRun
 from talm_sim.types import Line
@@ -42,4 +42,4 @@ def print_lines(lines: Iterable[tuple[Line, ...]]) -> None:
     """Print lines of styled parts on standard output."""
     console = stdout()
     for parts in lines:
-        console.print(Text.assemble(*((strip_control(part.text), STYLES[part.style]) for part in parts)), soft_wrap=True)
+        console.print(Text.assemble(*((safe_text(part.text), STYLES[part.style]) for part in parts)), soft_wrap=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Any
 
-from talm_sim.cli.terminal.text import count, strip_control
+from talm_sim.cli.terminal.text import count, safe_text
 from talm_sim.config import Traffic
 from talm_sim.models.registry import has_traffic, in_process
 from talm_sim.runs.prices import Price
@@ -58,7 +58,7 @@ class RunUsage:
 
     def unknown_line(self) -> str:
         """Return how many turns ended with a word that talm-sim does not know; empty if none did."""
-        words = ", ".join(f"{strip_control(word)} ({number:,})" for word, number in self.unknown_ends.items())
+        words = ", ".join(f"{safe_text(word)} ({number:,})" for word, number in self.unknown_ends.items())
         return f"turns that their provider ended with a word that is not known, read as a normal end: {words}" if words else ""
 
     def line(self) -> str:
@@ -88,12 +88,11 @@ class RunUsage:
 
     def _cost(self) -> str:
         if self.unpriced:
-            return f"cost: no price is given for {strip_control(self.unpriced)}"
+            return f"cost: no price is given for {safe_text(self.unpriced)}"
         if self.money is None:
             return ""
         less = [
-            f"{'at least ' if self.usage.uncounted else ''}{_money(self.money)} {strip_control(self.currency)}".rstrip()
-            + " at the given prices"
+            f"{'at least ' if self.usage.uncounted else ''}{_money(self.money)} {safe_text(self.currency)}".rstrip() + " at the given prices"
         ]
         less += ["cached tokens at the full price"] if self.usage.cached_tokens else []
         others = [*(["the person's model"] if self.played else []), *(["the judge model"] if self.judged else [])]

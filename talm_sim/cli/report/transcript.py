@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from talm_sim.cli.report.printed_screen import STYLES
-from talm_sim.cli.terminal.text import count, one_line, strip_control
+from talm_sim.cli.terminal.text import count, one_line, safe_text
 from talm_sim.store.files.comments import Comment
 from talm_sim.store.stored_run import StoredRun
 from talm_sim.store.transcripts import Asked, Call, Transcript, TurnPart, event_part, fold_turns, likeness, make_transcript, read_transcript
@@ -56,26 +56,26 @@ def transcript(
 
 
 def _render(one: Transcript, full: bool) -> RenderableType:
-    parts: list[RenderableType] = [_head(one), *(Text(strip_control(note), style="dim") for note in one.notes)]
+    parts: list[RenderableType] = [_head(one), *(Text(safe_text(note), style="dim") for note in one.notes)]
     if one.query is not None:
-        parts += _section("Query", [Text(strip_control(one.query))])
+        parts += _section("Query", [Text(safe_text(one.query))])
     for section in one.sections:
-        parts += _section(strip_control(section.title), [_line(line, full) for line in section.lines])
+        parts += _section(safe_text(section.title), [_line(line, full) for line in section.lines])
     if one.prompt.strip():
-        text = strip_control(one.prompt).strip() if full else _shorten(" ".join(one.prompt.split()))
+        text = safe_text(one.prompt).strip() if full else _shorten(" ".join(one.prompt.split()))
         parts += _section("Prompt", [Text(text, style="dim")])
     parts += _turns(one, full)
     for said in one.unanswered:
-        parts += _section("The user, unanswered", [Text(strip_control(said))])
+        parts += _section("The user, unanswered", [Text(safe_text(said))])
     if one.error:
-        parts += _section("Error", [Text(strip_control(one.error), style="red")])
+        parts += _section("Error", [Text(safe_text(one.error), style="red")])
     if one.traceback:
-        parts += _section("Traceback", [Text(strip_control(one.traceback), style="dim")])
+        parts += _section("Traceback", [Text(safe_text(one.traceback), style="dim")])
     if one.answer is not None:
-        answer = strip_control(one.answer).strip()
+        answer = safe_text(one.answer).strip()
         parts += _section("Answer", [Text(answer) if answer else Text("(none)", style="dim")])
     if one.faults:
-        parts += _section("Perturbations", [Text(strip_control(fault)) for fault in one.faults])
+        parts += _section("Perturbations", [Text(safe_text(fault)) for fault in one.faults])
     if one.verdicts is not None:
         parts += _section("Verdicts", list(_verdicts(one.verdicts)))
     if one.comments:
@@ -87,7 +87,7 @@ def _comment(comment: Comment, one: Transcript) -> RenderableType:
     """Render what a reader wrote, with the attempt that they saw if it is not this one."""
     other = f", on attempt {comment.attempt}" if comment.attempt != one.attempt else ""
     who = f"{one_line(comment.attribution)}{other}: "
-    return _indent(Text.assemble((who, "magenta"), strip_control(comment.text)))
+    return _indent(Text.assemble((who, "magenta"), safe_text(comment.text)))
 
 
 def _section(title: str, lines: Sequence[RenderableType]) -> list[RenderableType]:
@@ -101,23 +101,23 @@ def _indent(line: RenderableType) -> RenderableType:
 def _head(one: Transcript) -> Text:
     epoch = f", epoch {one.epoch}" if one.epoch > 1 else ""
     attempt = f", attempt {one.attempt}" if one.attempt > 1 else ""
-    own = f"agent {strip_control(one.agent)}, " if one.agent else ""
+    own = f"agent {safe_text(one.agent)}, " if one.agent else ""
     return Text.assemble(
-        (strip_control(one.episode), "bold"),
-        f"  ({strip_control(one.group)}{epoch}{attempt})\n",
-        f"{own}model {strip_control(one.model)}, human {strip_control(one.human)}\n",
+        (safe_text(one.episode), "bold"),
+        f"  ({safe_text(one.group)}{epoch}{attempt})\n",
+        f"{own}model {safe_text(one.model)}, human {safe_text(one.human)}\n",
         f"ended: {one.termination} after {one.turns_seen}, {one.elapsed_s:.1f} s",
     )
 
 
 def _shorten(text: str) -> str:
-    text = strip_control(text)
+    text = safe_text(text)
     return text if len(text) <= _BEGIN + _END else f"{text[:_BEGIN].rstrip()} [… use --full to see everything …] {text[-_END:].lstrip()}"
 
 
 def _line(parts: Sequence[Line], full: bool) -> RenderableType:
     """Render parts side by side; a wrapped line keeps its indentation."""
-    texts = [" ".join(strip_control(part.text).splitlines()) for part in parts]
+    texts = [" ".join(safe_text(part.text).splitlines()) for part in parts]
     said = [(text if full else _shorten(text), STYLES[part.style]) for text, part in zip(texts, parts, strict=True)]
     text = Text.assemble(*said)
     begins = len(text.plain) - len(text.plain.lstrip(" "))
@@ -132,7 +132,7 @@ def _turns(one: Transcript, full: bool) -> Iterator[RenderableType]:
     earlier: dict[str, int] = {}
     for first, *others in [[turn] for turn in one.turns] if full else fold_turns(one.turns):
         for number, said in enumerate(first.user, first.request - len(first.user) + 1):
-            yield from _section(f"The user, request {number}", [Text(strip_control(said))])
+            yield from _section(f"The user, request {number}", [Text(safe_text(said))])
         title = f"Turns {first.number} to {others[-1].number}, all identical" if others else f"Turn {first.number}"
         yield from _section(f"{title}, the answer" if first.answers else title, list(_turn(first, full, earlier)))
 
@@ -142,9 +142,9 @@ def _turn(turn: TurnPart, full: bool, earlier: dict[str, int]) -> Iterator[Rende
     for fault in turn.faults:
         yield Text(f"{fault.said.replace('injected', f'injected: {one_line(fault.name)}', 1)}", style="yellow")
     if turn.reasoning.strip():
-        yield Text("thinks: " + strip_control(turn.reasoning).strip(), style="dim italic")
+        yield Text("thinks: " + safe_text(turn.reasoning).strip(), style="dim italic")
     if turn.text.strip():
-        yield Text(("answers: " if turn.reasoning.strip() else "") + strip_control(turn.text).strip())
+        yield Text(("answers: " if turn.reasoning.strip() else "") + safe_text(turn.text).strip())
     for broken in turn.broken:
         yield Text(f"! not a valid call: {one_line(broken.name)} {one_line(broken.raw)}: {one_line(broken.reason)}", style="yellow")
     for _, alike in groupby(enumerate(turn.events), lambda item: item[0] if full or isinstance(item[1], Asked) else likeness(item[1])):
@@ -166,7 +166,7 @@ def _ending(turn: TurnPart) -> Iterator[RenderableType]:
     """Render the answer that a call of `Finish` gives, the reminder to give one, and the calls that were not executed."""
     if turn.finish is not None:
         yield Text.assemble("→ ", (FINISH, "cyan"))
-        yield _indent(Text(strip_control(turn.finish).strip() or "(empty)"))
+        yield _indent(Text(safe_text(turn.finish).strip() or "(empty)"))
     if turn.reminded:
         yield Text(f"(no call: reminded to call {FINISH})", style="yellow")
     for call in turn.left:
@@ -222,8 +222,8 @@ def human_event_lines(event: HumanEvent) -> Iterator[RenderableType]:
 
 
 def _asked_lines(event: Asked) -> Iterator[RenderableType]:
-    yield Text.assemble("? ", (f"{one_line(event.how)}: ", "magenta"), strip_control(event.question).strip())
-    reply = strip_control(event.reply).strip() if event.kind == "question" or event.declined else one_line(event.reply, _RESULT_WIDTH)
+    yield Text.assemble("? ", (f"{one_line(event.how)}: ", "magenta"), safe_text(event.question).strip())
+    reply = safe_text(event.reply).strip() if event.kind == "question" or event.declined else one_line(event.reply, _RESULT_WIDTH)
     said = Text(reply, style="italic" if event.declined else "")
     if event.appropriate is not None:
         said.append(f"  (question marked as {'' if event.appropriate else 'not '}appropriate)", style="dim")
@@ -234,10 +234,10 @@ def _verdicts(verdicts: Sequence[Verdict]) -> Iterator[Text]:
     for verdict in verdicts:
         word, style = {True: ("pass", "green"), False: ("fail", "red"), None: ("no verdict", "yellow")}[verdict.value]
         votes = f" ({sum(verdict.votes)} of {count(len(verdict.votes), 'vote')})" if verdict.votes else ""
-        label = f" ({strip_control(verdict.label)})" if verdict.label else ""
-        line = Text.assemble(f"{strip_control(verdict.judge)}: ", (word, style), label, votes)
+        label = f" ({safe_text(verdict.label)})" if verdict.label else ""
+        line = Text.assemble(f"{safe_text(verdict.judge)}: ", (word, style), label, votes)
         if verdict.explanation:
-            line.append(f"  {strip_control(verdict.explanation).strip()}")
+            line.append(f"  {safe_text(verdict.explanation).strip()}")
         yield line
     if not verdicts:
         yield Text("(none yet; score the run with: talm-sim judge)", style="dim")

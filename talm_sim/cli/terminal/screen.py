@@ -9,7 +9,7 @@ from itertools import takewhile
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 
-from talm_sim.cli.terminal.text import one_line_text, strip_control
+from talm_sim.cli.terminal.text import one_line_text, safe_text
 
 _JOINERS = re.compile("[\u200d\ufe0e\ufe0f]")
 """Characters that make a text wider or narrower than its parts."""
@@ -30,7 +30,7 @@ def fit_line(text: str, width: int, *, right: bool = False) -> str:
 
 def wrap(text: str, width: int, first: str = "", rest: str = "  ") -> Iterator[str]:
     """Break a text into clean lines of at most `width` columns of a terminal, the first of them after `first`, the others after `rest`."""
-    lines = textwrap.wrap(_JOINERS.sub("", strip_control(text)), width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
+    lines = textwrap.wrap(_JOINERS.sub("", safe_text(text)), width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
     for line in _join_marks(lines, rest):
         # It counts characters; some take two columns.
         yield from chop_cells(line, width)

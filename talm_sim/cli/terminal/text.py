@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from talm_sim.common.credentials import Hider
 
 _ESCAPES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # control sequences: colours, cursor moves
@@ -34,9 +38,22 @@ def strip_control(text: str) -> str:
     return _CONTROLS.sub("", _LINE_ENDS.sub("\n", _ESCAPES.sub("", text)))
 
 
+@cache
+def hider() -> Hider:
+    """Return what hides credentials of this environment in all that is printed; a command begins with a new one."""
+    from talm_sim.common.credentials import Hider, credentials_in_environment
+
+    return Hider(credentials_in_environment())
+
+
+def safe_text(text: str) -> str:
+    """Return `text` as it may be printed: without control characters, and without credentials."""
+    return hider().text(strip_control(text))
+
+
 def one_line_text(text: str) -> str:
     """Return `text` clean and on one line, whatever its length."""
-    return " ".join(strip_control(text).split())
+    return " ".join(safe_text(text).split())
 
 
 def one_line(value: Any, width: int = 200) -> str:
@@ -51,6 +68,10 @@ def as_json(value: Any, indent: int | None = None) -> str:
     '{"né": "a\\u2028b\\u009b"}'
     """
     text = json.dumps(value, indent=indent, ensure_ascii=False, default=str)
+    if hider().text(text) != text:  # not so that it might cross the end of a text
+        from talm_sim.common.json_values import map_texts
+
+        text = json.dumps(map_texts(json.loads(text), hider().text), indent=indent, ensure_ascii=False)
     return _NOT_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
@@ -62,7 +83,7 @@ def spreadsheet_cell(value: Any) -> Any:
     """
     if value is None or isinstance(value, bool | int | float):
         return value
-    text = strip_control(str(value))
+    text = safe_text(str(value))
     return f"'{text}" if text.startswith(_FORMULA) and not _NUMBER.fullmatch(text) else text
 
 
