@@ -7,6 +7,8 @@ import gc
 import random
 import signal
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from time import thread_time
 from types import FrameType
@@ -54,7 +56,7 @@ def play(count: int, rng: random.Random, scratch: Path) -> Outcome:
             outcome.tried += 1
             parts = pumped(own, reader.texts, patterns_near(reader.module))
             try:
-                fault, took = fault_of(reader, parts)
+                fault, took = fault_of(reader, partial(written, parts))
             except Exception as err:
                 fault, took = f"raised {type(err).__name__}: {str(err)[:100]}", 0.0
             slowest = max(slowest, (took, reader.name))
@@ -67,16 +69,16 @@ def play(count: int, rng: random.Random, scratch: Path) -> Outcome:
     return outcome
 
 
-def fault_of(reader: Reader, parts: tuple[str, str, str]) -> tuple[str, float]:
-    """What is wrong with the time a reader takes, empty where nothing is; and the least time of the longer text."""
-    long, short = written(parts, LENGTH), written(parts, LENGTH // 2)
+def fault_of(reader: Reader, make: Callable[[int], str], size: int = LENGTH) -> tuple[str, float]:
+    """What is wrong with the time a reader takes for a text of a size, empty where nothing is; and the least time of the longer text."""
+    long, short = make(size), make(size // 2)
     took = seconds(reader, long)
     if took <= _QUICK_SECONDS:
         return "", took
     half = seconds(reader, short)
     most = _MOST_LOOPS * min(time_loop() for _ in range(3))
     # Where a text is cut can decide how it is read, as within a string or after it: a text of half the length may be the easier kind by chance.
-    quarter = seconds(reader, written(parts, LENGTH // 4))
+    quarter = seconds(reader, make(size // 4))
     for _ in range(_TRIES):
         grows_little = took <= _MOST_GROWTH * half or took <= 2 * _MOST_GROWTH * quarter
         # What takes as long for half of the text is bounded: a longer text takes no longer.
