@@ -94,8 +94,8 @@ function start() {
   const { index } = page, whole = !index.part || index.part.whole
   const links = [], body = []
   const put = (id, title, section) => { if (section) { links.push([id, title]); body.push(section) } }
-  if (whole) put('results', 'Results', resultsSection())
   put('compared', 'Side by side', pairsSection())
+  if (whole) put('results', 'Results', resultsSection())
   if (live || index.runs.some(run => run.episodes.length)) put('episodes', 'Episodes', episodesSection())
   if (whole) {
     put('asked', 'Questions', askedSection())

@@ -45,10 +45,13 @@ function pairList(compared) {
   return [make('h4', {}, 'Pairs of episodes'), make('p', { class: 'how' }, 'Different: at some step, the two transcripts are not the same.'), row, list, foot]
 }
 
+const differences = table => [make('h4', {}, capital(table.title)), plainTable(table)]
+
 function comparedSection(compared) {
   if (compared.reason) return make('section', { class: 'block' }, make('h3', {}, `${compared.names[1]} against ${compared.names[0]}`), make('p', { class: 'faint' }, 'Not compared. ', compared.reason))
   return make('section', { class: 'block' }, make('h3', {}, compared.title), make('ul', { class: 'notes' }, compared.about.map(line => make('li', {}, line))),
-    compared.tables.map(table => [make('h4', {}, capital(table.title)), plainTable(table)]), pairList(compared))
+    compared.tables.slice(0, 1).map(differences),
+    compared.tables.length > 1 && folded('Every other difference', () => make('div', {}, compared.tables.slice(1).map(differences))), pairList(compared))
 }
 
 function pairsSection() {
