@@ -40,7 +40,7 @@ def test_two_controls_are_named_for_a_run_of_the_packaged_scenarios() -> None:
     eager = ("careless", "sim/eager")
     assert named() == named(human="simulated") == [("careful", "sim/asker"), eager], "the recording has a person"
     assert named(human="none") == [("careful", "sim/cautious"), eager]
-    assert named(group="perfect") == [("careful", "sim/oracle"), eager]
+    assert named(group="perfect") == [("careful", "sim/oracle")], "where nothing is missing, careless is no worse"
     assert named("awareness", "all") == [("careful", "sim/oracle"), eager]
     for own in ({"model": "sim/oracle"}, {"perturb": ("http-500",)}, {"stop_after": "awareness"}, {"scenarios": Path("own.jsonl")}):
         assert named(**own) == [], own
