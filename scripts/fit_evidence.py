@@ -41,7 +41,7 @@ LEAST: Final = 0.02
 SETS: Final = (
     dict.fromkeys(("answers", "answers_2", "declines", "declines_2"), (1.5, 1))
     | dict.fromkeys(("behaviour", "behaviour_2", "first", "kinds"), (1, 0.7))
-    | {"babble": (2, 1)}
+    | {"babble": (2, 1), "indirect": (0.6, 0.4)}
 )
 """How much a text of each set counts, with its request and without."""
 BEHAVIOUR: Final = {"request_for_info": "asks", "cannot_answer": "declines", "direct": "answers"}
