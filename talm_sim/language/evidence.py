@@ -15,7 +15,7 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 from talm_sim.language.answer_words import compile_words, read_words
-from talm_sim.language.question_words import GENERIC, content_stems
+from talm_sim.language.question_words import GENERIC, content_stems, stem
 from talm_sim.language.sentences import Sentence
 
 _CLAUSE_END = compile_words(
@@ -24,6 +24,7 @@ _CLAUSE_END = compile_words(
 )
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _LONGEST = 1_000
+_TOKEN = re.compile(r"[^\W\d_]+(?:'[a-z]+)?|\d[\d.,:]*|[^\w\s]")
 _FEW, _SOME = 6, 20
 """Words of a short message, and of one of middle length."""
 
@@ -45,10 +46,11 @@ def _shows(text: str, name: str) -> bool:
 
 
 class _Request(NamedTuple):
-    """What was asked: its kind, the stems of its words, and what is said of it once it was done."""
+    """What was asked: its kind, the stems of its words, without and with those that name nothing, and what is said of it once it was done."""
 
     kind: str
     stems: frozenset[str]
+    words: frozenset[str]
     done: re.Pattern[str] | None
 
 
@@ -59,19 +61,20 @@ def _read_request(request: str) -> _Request:
     main = _pattern("request", "opening").sub("", next((one for one in parts if one.endswith("?")), parts[0]))
     asked = _pattern("request", "asked").match(main)
     main = main[asked.end() :] if asked else main
-    stems = content_stems(said) - GENERIC
+    words = content_stems(said)
+    stems = words - GENERIC
     for kind in ("wh", "yn") if main and not asked else ():
         if _pattern("request", kind).match(main):
-            return _Request(kind, stems, None)
+            return _Request(kind, stems, words, None)
     if not main or (main.endswith("?") and not asked):
-        return _Request("wh" if main else "none", stems, None)
+        return _Request("wh" if main else "none", stems, words, None)
     kind = next((one for one in ("make", "info") if _pattern("request", one).match(main)), "act")
     verb = re.match(r"[\w'-]+", main.lower())
     if kind == "make" or not verb:
-        return _Request(kind, stems, None)
+        return _Request(kind, stems, words, None)
     own = re.escape(verb[0])
     forms = rf"{own}(?:ed|d|ing|{own[-1]}(?:ed|ing))|{own[:-1]}(?:ied|ing)"
-    return _Request(kind, stems, compile_words(rf"\b(?:{'|'.join(filter(None, (forms, _words('done').get(verb[0]))))})\b"))
+    return _Request(kind, stems, words, compile_words(rf"\b(?:{'|'.join(filter(None, (forms, _words('done').get(verb[0]))))})\b"))
 
 
 def weigh(sentences: Sequence[Sentence], request: str, read: Iterable[str]) -> str:
@@ -100,6 +103,7 @@ def marks(sentences: Sequence[Sentence], request: str, read: Iterable[str]) -> s
     """Return the names of all that a message shows; what depends on the kind of request has that behind an `&`."""
     asked = _read_request(request)
     found = {"all", *read}
+    wording: set[str] = set()
     if sentences:
         texts = [(_pattern("idle", "phrases").sub(" okay ", one.said[:_LONGEST].replace("\u2019", "'")), one) for one in sentences]
         stated = [(text, one) for text, one in texts if not one.questions]
@@ -109,7 +113,11 @@ def marks(sentences: Sequence[Sentence], request: str, read: Iterable[str]) -> s
         for place, (text, _) in enumerate(stated):
             found.update(_of_sentence(text, place == 0, place == len(stated) - 1 > 0, asked))
         found.update(_of_order(texts, asked))
-    return found | {f"{one}&{asked.kind}" for one in found}
+        for text, one in texts:
+            tokens = _tokens(text, asked, one.questions)
+            found.update(_of_classes(tokens))
+            wording.update(_of_wording(tokens))
+    return wording | found | {f"{one}&{asked.kind}" for one in found}
 
 
 _Texts = Sequence[tuple[str, Sentence]]
@@ -240,6 +248,63 @@ def _of_order(texts: _Texts, asked: _Request) -> Iterator[str]:
     if not {"Q", "W"} & {*order}:
         yield "order: no QW"
     yield from (f"order: QW {name}" for name, end in (("first", order[0]), ("last", order[-1])) if end in "QW")
+
+
+class _Token(NamedTuple):
+    """A word or mark: itself, its form (a particle is its own, of other words the ending counts), and its class of `[classes]`, or its form."""
+
+    word: str
+    form: str
+    kind: str
+
+
+def _tokens(text: str, asked: _Request, questions: bool) -> list[_Token]:
+    """Return the tokens of a sentence between two that stand for its ends; `R` is a word of the request, `N` a name, `0` a number."""
+    tokens = [_Token("^", "^", "^")]
+    for place, word in enumerate(_TOKEN.findall(text)):
+        if stem(word) in asked.words:
+            word = "R"
+        elif place and word[0].isupper() and word != "I" and word[:2] != "I'":
+            word = "N"
+        tokens.append(_token(word))
+    end = "?$" if questions else "$"
+    return [*tokens, _Token(end, end, end)]
+
+
+@lru_cache(maxsize=8_192)
+def _token(word: str) -> _Token:
+    if not word[0].isalpha() or word in ("R", "N"):
+        return _Token(*("0" if word[0].isdigit() else word,) * 3)
+    word = word.lower()
+    form = word if word in _particles() else next((f"*{end}" for end in ("ed", "ing", "ly", "s") if len(word) > 4 and word.endswith(end)), "*")
+    classes = _classes()
+    kind = classes.get(word) or classes.get(stem(word)) or ("<un>" if _pattern("classes_of", "un").match(word) else form)
+    return _Token(word, form, kind)
+
+
+@cache
+def _particles() -> frozenset[str]:
+    return frozenset(_words("words")["particles"].split())
+
+
+@cache
+def _classes() -> dict[str, str]:
+    listed = [(word, f"<{name}>") for name, words in _words("classes").items() for word in words.split()]
+    return {stem(word): name for word, name in reversed(listed)} | {word: name for word, name in reversed(listed)}
+
+
+def _of_classes(tokens: Sequence[_Token]) -> Iterator[str]:
+    kinds = {one.kind for one in tokens}
+    yield from (f"k:{kind}" for kind in kinds if kind[0] == "<" or kind in "R0N?")
+    if len(tokens) > 2:
+        yield f"b:{tokens[1].kind}"
+
+
+def _of_wording(tokens: Sequence[_Token]) -> Iterator[str]:
+    for one, following in zip(tokens, tokens[1:], strict=False):
+        yield f"w:{one.word}"
+        yield f"w:{one.word} {following.word}"
+        yield f"f:{one.form} {following.form}"
 
 
 def _letter(clause: str) -> str:
