@@ -25,7 +25,7 @@ _CLAUSE_END = compile_words(
 )
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _LONGEST = 1_000
-_TOKEN = re.compile(r"[^\W\d_]+(?:'[a-z]+)?|\d[\d.,:]*|[^\w\s]")
+_TOKEN = re.compile(r"[^\W\d_]+(?:'[a-z]+)?|\d[\d.,:]*|[^\w\s.!]")
 _FEW, _SOME = 6, 20
 """Words of a short message, and of one of middle length."""
 
