@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -38,10 +39,13 @@ REGULAR: Final = 0.16
 """The inverse strength of the regularization: about the least with which no set is read worse than by the first weights."""
 LEAST: Final = 0.02
 """A mark that says less than this for either class is left out."""
+RARE: Final = 15
+"""A mark of wording that fewer texts than this show is left out."""
+WORDING: Final = ("w:", "f:")
 SETS: Final = (
     dict.fromkeys(("answers", "answers_2", "declines", "declines_2"), (1.5, 1))
     | dict.fromkeys(("behaviour", "behaviour_2", "first", "kinds"), (1, 0.7))
-    | {"babble": (2, 1)}
+    | {"babble": (2, 1), "indirect": (0.6, 0.4)}
 )
 """How much a text of each set counts, with its request and without."""
 BEHAVIOUR: Final = {"request_for_info": "asks", "cannot_answer": "declines", "direct": "answers"}
@@ -68,6 +72,8 @@ def main() -> None:
             shown.append(dict.fromkeys(_read_marks(one.text, request), 1))
             labels.append(one.label)
             counts.append(count)
+    seen = Counter(mark for one in shown[::2] for mark in one)
+    shown = [{mark: 1 for mark in one if not mark.startswith(WORDING) or seen[mark] >= RARE} for one in shown]
     names = DictVectorizer()
     model = LogisticRegression(C=REGULAR, max_iter=20_000, tol=1e-7)
     model.fit(names.fit_transform(shown), labels, sample_weight=counts)

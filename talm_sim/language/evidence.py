@@ -1,8 +1,8 @@
 """Weigh what a final message shows: that it asks its reader for something, that it declines, or that it answers.
 
-No phrase decides. The signs of `evidence.toml`, kinds of construction, are looked for in each sentence and clause; what counts is which there
-are, in what order (a denial before an answer is outweighed, one behind a value may be an aside), and to what kind of request. Their weights
-(`evidence.json`) were fitted by logistic regression to 1,000 labelled messages of several writers.
+No phrase decides. The signs of `evidence.toml`, kinds of construction, are looked for in each sentence; what counts is which there are, in the
+first sentence or the last, and to what kind of request. Beside them count the words, what kind of word follows, and the forms and classes of
+words. Their weights (`evidence.json`) were fitted by logistic regression to the labelled messages of several writers.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from talm_sim.language.answer_words import compile_words, read_words
-from talm_sim.language.question_words import GENERIC, content_stems
+from talm_sim.language.question_words import GENERIC, content_stems, stem
 from talm_sim.language.sentences import Sentence
 
 _CLAUSE_END = compile_words(
@@ -24,6 +25,7 @@ _CLAUSE_END = compile_words(
 )
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _LONGEST = 1_000
+_TOKEN = re.compile(r"[^\W\d_]+(?:'[a-z]+)?|\d[\d.,:]*|[^\w\s.!]")
 _FEW, _SOME = 6, 20
 """Words of a short message, and of one of middle length."""
 
@@ -45,10 +47,11 @@ def _shows(text: str, name: str) -> bool:
 
 
 class _Request(NamedTuple):
-    """What was asked: its kind, the stems of its words, and what is said of it once it was done."""
+    """What was asked: its kind, the stems of its words, without and with those that name nothing, and what is said of it once it was done."""
 
     kind: str
     stems: frozenset[str]
+    words: frozenset[str]
     done: re.Pattern[str] | None
 
 
@@ -59,19 +62,20 @@ def _read_request(request: str) -> _Request:
     main = _pattern("request", "opening").sub("", next((one for one in parts if one.endswith("?")), parts[0]))
     asked = _pattern("request", "asked").match(main)
     main = main[asked.end() :] if asked else main
-    stems = content_stems(said) - GENERIC
+    words = content_stems(said)
+    stems = words - GENERIC
     for kind in ("wh", "yn") if main and not asked else ():
         if _pattern("request", kind).match(main):
-            return _Request(kind, stems, None)
+            return _Request(kind, stems, words, None)
     if not main or (main.endswith("?") and not asked):
-        return _Request("wh" if main else "none", stems, None)
+        return _Request("wh" if main else "none", stems, words, None)
     kind = next((one for one in ("make", "info") if _pattern("request", one).match(main)), "act")
     verb = re.match(r"[\w'-]+", main.lower())
     if kind == "make" or not verb:
-        return _Request(kind, stems, None)
+        return _Request(kind, stems, words, None)
     own = re.escape(verb[0])
     forms = rf"{own}(?:ed|d|ing|{own[-1]}(?:ed|ing))|{own[:-1]}(?:ied|ing)"
-    return _Request(kind, stems, compile_words(rf"\b(?:{'|'.join(filter(None, (forms, _words('done').get(verb[0]))))})\b"))
+    return _Request(kind, stems, words, compile_words(rf"\b(?:{'|'.join(filter(None, (forms, _words('done').get(verb[0]))))})\b"))
 
 
 def weigh(sentences: Sequence[Sentence], request: str, read: Iterable[str]) -> str:
@@ -100,6 +104,7 @@ def marks(sentences: Sequence[Sentence], request: str, read: Iterable[str]) -> s
     """Return the names of all that a message shows; what depends on the kind of request has that behind an `&`."""
     asked = _read_request(request)
     found = {"all", *read}
+    wording: set[str] = set()
     if sentences:
         texts = [(_pattern("idle", "phrases").sub(" okay ", one.said[:_LONGEST].replace("\u2019", "'")), one) for one in sentences]
         stated = [(text, one) for text, one in texts if not one.questions]
@@ -108,8 +113,11 @@ def marks(sentences: Sequence[Sentence], request: str, read: Iterable[str]) -> s
         found.update(_of_beginning(stated))
         for place, (text, _) in enumerate(stated):
             found.update(_of_sentence(text, place == 0, place == len(stated) - 1 > 0, asked))
-        found.update(_of_order(texts, asked))
-    return found | {f"{one}&{asked.kind}" for one in found}
+        tokens = [_tokens(text, asked, one.questions) for text, one in texts]
+        found.update(mark for those in tokens for mark in _of_classes(those))
+        wording = {mark for those in tokens for mark in _of_wording(those)}
+        wording.add(f"told {sum(any(one.word == 'R' for one in those) for those in tokens[:3])} of {min(len(asked.words), _FEW)}")
+    return wording | found | {f"{one}&{asked.kind}" for one in found if "@" not in one}
 
 
 _Texts = Sequence[tuple[str, Sentence]]
@@ -187,74 +195,63 @@ def _of_sentence(text: str, first: bool, last: bool, asked: _Request) -> Iterato
         if last:
             yield f"{name}@last"
     for clause in _clauses(text):
-        yield from _of_clause(clause, first, asked)
+        if asked.done and asked.done.search(clause):
+            done = "requested undone" if _shows(clause, "neg") or _shows(clause, "fail") or shows(clause, "open") else "requested done"
+            yield from (done, f"{done}@first") if first else (done,)
 
 
-def _of_clause(clause: str, first: bool, asked: _Request) -> Iterator[str]:
-    bad = _shows(clause, "neg") or _shows(clause, "fail")
-    open_ = shows(clause, "open")
-    shown = []
-    if asked.done and asked.done.search(clause):
-        shown.append("requested undone" if bad or open_ else "requested done")
-    if content_stems(clause) & asked.stems:
-        shown.append("clause denies about" if bad else "clause about")
-    if not bad:
-        shown += ["clause value"] if _shows(clause, "value") else []
-        shown += [f"clause {name}" for name in _words("groups")["claims"] if not open_ and _shows(clause, name)]
-    for one in shown:
-        yield one
-        if first:
-            yield f"{one}@first"
+class _Token(NamedTuple):
+    """A word or mark: itself, its form (a particle is its own, of other words the ending counts), and its class of `[classes]`, or its form."""
+
+    word: str
+    form: str
+    kind: str
 
 
-def _of_order(texts: _Texts, asked: _Request) -> Iterator[str]:
-    """Yield what comes first, last, before and behind what: each part that says something has a letter."""
-    letters = []
-    for place, (text, one) in enumerate(texts):
-        if one.questions:
-            replied = (
-                place + 1 < len(texts) and not texts[place + 1][1].questions and _pattern("replies", "to_itself").search(texts[place + 1][0])
-            )
-            if not replied and not any(_pattern("questions", kind).search(text) for kind in ("idle", "tag", "offer")):
-                letters.append("Q")
-            continue
-        for clause in _clauses(text):
-            letter = _letter(clause)
-            letters.append(letter)
-            if letter == "D" and content_stems(clause) & asked.stems:
-                yield "D about"
-            if letter == "D" and _shows(clause, "i_subject"):
-                yield "D mine"
-    order = "".join(letters)
-    if not order:
-        yield "order: none"
-        return
-    yield from (f"order: {order[0]} first", f"order: {order[-1]} last")
-    yield from (f"order: no {one}" for one in "SVWDQNC" if one not in order)
-    begins, ends = order.find("D"), order.rfind("D")
-    if begins >= 0:
-        yield from (f"order: {one} behind D" for one in "SVWQRC" if one in order[ends:])
-        yield from (f"order: {one} before D" for one in "SVWQRC" if one in order[:begins])
-    if order.count("D") * 2 > len(order):
-        yield "order: mostly D"
-    if not {"Q", "W"} & {*order}:
-        yield "order: no QW"
-    yield from (f"order: QW {name}" for name, end in (("first", order[0]), ("last", order[-1])) if end in "QW")
+def _tokens(text: str, asked: _Request, questions: bool) -> list[_Token]:
+    """Return the tokens of a sentence between two that stand for its ends; `R` is a word of the request, `N` a name, `0` a number."""
+    tokens = [_Token("^", "^", "^")]
+    for place, word in enumerate(_TOKEN.findall(text)):
+        named = place and word[0].isupper() and word != "I" and word[:2] != "I'"
+        tokens.append(_token("R" if stem(word) in asked.words else "N" if named else word))
+    end = "?$" if questions else "$"
+    return [*tokens, _Token(end, end, end)]
 
 
-def _letter(clause: str) -> str:
-    """Return what a clause does: want, deny, negate something, claim success, give a value, refer elsewhere, or say anything else."""
-    if _pattern("wanting", "first").search(clause) or shows(clause, "wants"):
-        return "W"
-    if _denies(clause):
-        return "D"
-    if _shows(clause, "neg"):
-        return "N"
-    if shows(clause, "claims") and not shows(clause, "open"):
-        return "S"
-    if _shows(clause, "value") or _shows(clause, "redirect"):
-        return "V" if _shows(clause, "value") else "R"
-    return "" if len(clause) <= len("now") or shows(clause, "aside") else "C"
+@lru_cache(maxsize=8_192)
+def _token(word: str) -> _Token:
+    if not word[0].isalpha() or word in ("R", "N"):
+        return _Token(*("0" if word[0].isdigit() else word,) * 3)
+    word = word.lower()
+    form = word if word in _particles() else next((f"*{end}" for end in ("ed", "ing", "ly", "s") if len(word) > 4 and word.endswith(end)), "*")
+    classes = _classes()
+    kind = classes.get(word) or classes.get(stem(word)) or ("<un>" if _pattern("classes_of", "un").match(word) else form)
+    return _Token(word, form, kind)
+
+
+@cache
+def _particles() -> frozenset[str]:
+    return frozenset(_words("words")["particles"].split())
+
+
+@cache
+def _classes() -> dict[str, str]:
+    listed = [(word, f"<{name}>") for name, words in reversed(_words("classes").items()) for word in words.split()]
+    return {stem(word): name for word, name in listed} | dict(listed)
+
+
+def _of_classes(tokens: Sequence[_Token]) -> Iterator[str]:
+    kinds = {one.kind for one in tokens}
+    yield from (f"k:{kind}" for kind in kinds if kind[0] == "<" or kind in "R0N?")
+    if len(tokens) > 2:
+        yield f"b:{tokens[1].kind}"
+
+
+def _of_wording(tokens: Sequence[_Token]) -> Iterator[str]:
+    for one, following in pairwise(tokens):
+        yield f"w:{one.word}"
+        yield f"w:{one.word} {following.kind}"
+        yield f"f:{one.form} {following.form}"
 
 
 def _clauses(text: str) -> Iterator[str]:
