@@ -43,9 +43,9 @@ RARE: Final = 15
 """A mark of wording that fewer texts than this show is left out."""
 WORDING: Final = ("w:", "f:")
 SETS: Final = (
-    dict.fromkeys(("answers", "answers_2", "declines", "declines_2"), (1.5, 1))
-    | dict.fromkeys(("behaviour", "behaviour_2", "first", "kinds"), (1, 0.7))
-    | {"babble": (2, 1), "indirect": (0.6, 0.4)}
+    dict.fromkeys(("answers", "answers_2", "declines", "declines_2"), (1.5, 2))
+    | dict.fromkeys(("behaviour", "behaviour_2", "first", "kinds"), (1, 1.4))
+    | {"babble": (2, 2), "indirect": (0.6, 0)}
 )
 """How much a text of each set counts, with its request and without."""
 BEHAVIOUR: Final = {"request_for_info": "asks", "cannot_answer": "declines", "direct": "answers"}
@@ -136,7 +136,7 @@ def _when2call() -> Iterator[Text]:
     for row in _rows(Path(os.environ["TALM_SIM_BENCH_DATA"]) / "when2call" / "when2call_sample.jsonl")[::2]:
         for kind, text in row["answers"].items():
             if kind in BEHAVIOUR:
-                yield Text(BEHAVIOUR[kind], row["question"], text, (0.5, 2))
+                yield Text(BEHAVIOUR[kind], row["question"], text, (0.5, 3))
 
 
 def _short_ones() -> Iterator[Text]:
