@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from functools import lru_cache
+from itertools import islice
 
 from talm_sim.language.facts.cldr_spellings import month_of
 from talm_sim.language.facts.names import Words, normalize, places_of
@@ -16,8 +17,8 @@ from talm_sim.language.facts.topics import topics_of
 from talm_sim.language.facts.units import unit_of
 from talm_sim.types import Fact
 
-_BEHIND = 60
-"""Characters behind a value in which it is rejected."""
+_BEHIND, _LOOKS = 60, 300
+"""Characters behind a value in which it is rejected, and behind an exclamation in which a failure follows."""
 _NAME = re.compile(r"(?<![.!?:] )(?<!^)(?<!\n)(?<!\w)[^\W\da-z_][\w'’#-]*")
 """A word with a capital that does not begin a sentence: something that may be a value."""
 _MARKED = re.compile(r"[:=] +[*_\"“]*((?:[^\s.!?*_:]|[.:](?=\d)){2,}+)(?!:)|[\"“*_]([^\"”*_]{2,60})[\"”*_]")
@@ -33,8 +34,17 @@ _CLAUSE_END = re.compile(
     r"[,;()\n]|\s[-–—]+\s|[.!?](?=\s|$)|\b(?:but|so|although|though|however|because|since|after|despite|while|meaning|which means)\b",
     re.IGNORECASE,
 )
+_CALLS = (
+    r"\W*(?:hello|hi|hey|dear|good (?:morning|afternoon|evening|day)|greetings|sorry|so sorry|my apolog\w+|apolog\w+|pardon|excuse me|thanks?"
+    r"|thank you|wh?oops\w*|oops\w*|uh[- ]?oh|oh|ah|a?h+m+|u[hm]+|ugh|argh|yikes|ouch|wow|alas|well|damn|darn|gosh|yes|no|ok(?:ay)?|sure"
+    r"|(?:un|re)[a-z]+ly|sadly|honestly|frankly)\b"
+)
+"""Greetings and exclamations, with which no answer names anything."""
+_CALL = re.compile(_CALLS, re.IGNORECASE)
+_SENTENCE_BEGINS = re.compile(r"[.!?\n]\W*$")
+_CALL_END = re.compile(r"[,!]\s+(?!(?:but|though|although|however)\b)", re.IGNORECASE)
 _OPENING = re.compile(
-    r"\W*(?:hello|hi|hey|sorry|yes|no|not|none|nothing|maybe|perhaps|done|ok(?:ay)?|sure|thanks?|unknown|unable|errors?|data|undecided|everything"
+    rf"{_CALLS}|\W*(?:not|none|nothing|maybe|perhaps|done|unknown|unable|errors?|data|undecided|everything"
     r"|all|some|any|of course|certainly|good|great|later|now|here|there|they|it|this|that|these|those|the|an?|i|we|you|my|our|your"
     r"|who|what|which)\b",
     re.IGNORECASE,
@@ -47,7 +57,11 @@ _WAIT = re.compile(
     r" ?-?(seconds?|secs?|s|ms|minutes?|mins?|hours?|hrs?|h|days?|weeks?|times?|attempts?|tries|retries|requests?)\b", re.IGNORECASE
 )
 _STATUS = re.compile(r"(?:HTTP(?:/[\d.]*)?|errors?|status|codes?|answered|returned)(?: status| code)*[ :#(]*$", re.IGNORECASE)
-_NAMED_NUMBER = re.compile(r"\b(?:call|phone|dial|tel\.?|ticket|reference|no\.) *$", re.IGNORECASE)
+_NAMED_NUMBER = re.compile(
+    r"\b(?:(?:call|phone|ring|text|fax|reach|contact)\b(?:[^.!?;,\d]{0,40} (?:on|at|under))?|dial|tel\.?|telephone|hotline|ext(?:ension|\.)?"
+    r"|room|ticket|reference|no\.)[ :#]*(?:[(+\d][\d ()/-]{0,20})?$",
+    re.IGNORECASE,
+)
 _PHONE = re.compile(r"(?:\d{2,}[ -]){2,}\d{2,}")
 _NUMBER_WORD = re.compile(
     r"\b(?:zero|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen"
@@ -156,12 +170,25 @@ def _gives_other_name(text: AnswerText, fact: Fact, known: str, is_no_claim: Cal
     told, taken = is_no_claim(text.text), _values_of_others(text, fact)
     for first, last in _clauses(text.text) if told else ():
         clause = text.text[first:last]
-        if is_no_claim(clause) or _ADVICE.search(clause):
+        if is_no_claim(clause) or _ADVICE.search(clause) or _only_opens(text.text, first, last, is_no_claim):
             continue
         if _names_something(text, fact, first, last, known, (_GIVEN_NAME,), taken):
             return True
     short = len(text.text.split()) <= _BARE and not told and not _OPENING.match(text.text) and not _ADVICE.search(text.text)
     return short and _names_something(text, fact, 0, len(text.text), known, (_ANY_NAME,))
+
+
+def _only_opens(text: str, first: int, last: int, is_no_claim: Callable[[str], bool]) -> bool:
+    """Return whether a clause opens a sentence and says nothing by itself: "Sorry Ben, ..." or, before a failure, any one word."""
+    clause, begins = text[first:last], not first or _SENTENCE_BEGINS.search(text, max(0, first - 4), first)
+    if not begins or _CALL.match(clause):
+        return bool(begins)
+    follows = text[last : last + _LOOKS]
+    return (
+        len(clause.split()) == 1
+        and _CALL_END.match(follows) is not None
+        and any(is_no_claim(follows[slice(*one)]) for one in islice(_clauses(follows), 1))
+    )
 
 
 def _values_of_others(text: AnswerText, fact: Fact) -> list[Value]:
@@ -206,7 +233,9 @@ def _is_aside(text: AnswerText, fact: Fact, value: Value) -> bool:
         and not (fact.unit and unit_of(fact.unit) == unit_of(wait[1]))
     ):
         return True
-    if any(date.start <= value.start < date.end for date in text.dates) or _STATUS.search(before) or _NAMED_NUMBER.search(before):
+    if any(date.start <= value.start < date.end for date in text.dates) or _STATUS.search(before):
+        return True
+    if _NAMED_NUMBER.search(text.text, max(0, value.start - _BEHIND), value.start):
         return True
     return bool(_PHONE.search(before[-14:] + text.text[value.start : value.end] + behind[:14]))
 
