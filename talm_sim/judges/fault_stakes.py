@@ -185,14 +185,23 @@ def _undone(episode: Episode, hits: Sequence[_Hit]) -> str:
     return ""
 
 
-def value_was_read(episode: Episode, fact: Fact) -> bool:
+def value_was_read(episode: Episode, fact: Fact, request: str) -> bool:
     """Return whether a fact's value was in a result that a later prompt contained, even a broken one, or in a person's answer."""
     last = len(episode.model_turns) - 1
+    told = (text for event, text in texts_read(episode, request) if isinstance(event, HumanEvent) or event.turn < last or last < 0)
+    return any(text and mentions(text, fact.value, fact.accepted) for text in told)
+
+
+def texts_read(episode: Episode, request: str) -> Iterator[tuple[ToolEvent | HumanEvent, str]]:
+    """Yield what tools and people said, without texts that a result repeats of the call's own arguments and that nothing had said before."""
+    known = [request]
     for event in episode.events:
-        text = event.answer if isinstance(event, HumanEvent) else event.result if event.turn < last or last < 0 else ""
-        if text and mentions(text, fact.value, fact.accepted):
-            return True
-    return False
+        text = event.answer if isinstance(event, HumanEvent) else event.result
+        for _, own in leaves(event.arguments) if isinstance(event, ToolEvent) else ():
+            if isinstance(own, str) and re.search(r"[^\W\d_]", own) and mentions(text, own) and not any(mentions(one, own) for one in known):
+                text = re.sub(rf"(?<!\w){re.escape(own.strip())}(?!\w)", " ", text, flags=re.IGNORECASE)
+        known.append(text)
+        yield event, text
 
 
 def _holds(value: Any, key: str) -> bool:

@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from talm_sim.judges.fault_verdicts import FaultLabel, judge_faults
+from talm_sim.judges.base import JudgeContext
+from talm_sim.judges.fault_verdicts import FaultJudge, FaultLabel, judge_faults
 from talm_sim.language.facts.claims import names_something_new
 from talm_sim.language.facts.statements import AnswerText
-from talm_sim.types import Episode, Fact, Facts, GoldCall, ModelTurn, PerturbationLog, Scenario, Termination, ToolEvent, Turn
+from talm_sim.tasks.talm.blockers import Blockers
+from talm_sim.tasks.talm.outcomes import decide_outcome, read_outcome
+from talm_sim.types import (
+    Episode,
+    Fact,
+    Facts,
+    GoldCall,
+    Missing,
+    MissingKind,
+    ModelTurn,
+    PerturbationLog,
+    Scenario,
+    Termination,
+    ToolEvent,
+    Turn,
+)
 
 STOCK = Fact(name="units", value=170, call=0, pointer="/units")
 SUPPLIER = Fact(name="supplier", value="Oakley Metals", call=0, pointer="/supplier")
 REFERENCE = Fact(name="reference", value="R-12", call=0, pointer="/reference")
 DELIVERY = Fact(name="delivery_day", value="2027-07-19", call=0, pointer="/day")
 
+ERROR = '{"error":"HTTP 500: Internal Server Error."}'
 
-def _label(answer: str, fact: Fact | None, *, tool: str = "get_stock", replaced: str | None = None, injected: str = "") -> str:
+
+def _label(
+    answer: str, fact: Fact | None, *, tool: str = "get_stock", replaced: str | None = None, injected: str = "", error: str = ERROR
+) -> str:
     asked = "How many units of BOLT-8 are in the south warehouse, and who supplies it?"
     scenario = Scenario(
         id="s",
@@ -24,7 +46,6 @@ def _label(answer: str, fact: Fact | None, *, tool: str = "get_stock", replaced:
         tools=(tool,),
         target=None if fact is None else Facts(required=(fact,)),
     )
-    error = '{"error":"HTTP 500: Internal Server Error."}'
     log = PerturbationLog(name="http-500", armed=1, fired=1, seen=1, injected=injected or error, replaced=replaced)
     event = ToolEvent(
         turn=0, call_id="c", name=tool, arguments={"sku": "BOLT-8"}, result=injected or error, ok=bool(injected), perturbations=(log,)
@@ -197,3 +218,117 @@ def test_telephone_numbers_rooms_and_tickets_are_no_values(name: str) -> None:
         assert _label(answer, fact) == FaultLabel.TOLD, answer
     for answer in ("Call it 200.", "Please call us; 45 are left, though the tool failed."):
         assert _label(answer, fact) == FaultLabel.FABRICATED, answer
+
+
+BOOKED = ToolEvent(
+    turn=0,
+    call_id="c",
+    name="book_service",
+    arguments={"customer_id": "C-101", "slot_id": "S-11", "service": "tune-up"},
+    result='{"booking_id": "B-1", "customer_id": "C-101", "slot_id": "S-11", "service": "tune-up"}',
+    ok=True,
+)
+LOST = ToolEvent(
+    turn=0,
+    call_id="c",
+    name="find_customer",
+    arguments={"email": "customer@example.com"},
+    result='{"error": "no record for customer@example.com"}',
+    ok=False,
+    error="http_404",
+)
+
+
+async def _of_hidden(answer: str, tool: str, fact: Fact, *events: ToolEvent) -> tuple[str, str]:
+    """Return the label of an answer after a tool was hidden, and what the episode came to."""
+    scenario = Scenario(
+        id="s",
+        group="replaceable",
+        turns=(Turn(messages=({"role": "user", "content": "Which slot is the first free one on 2026-03-11, and how is repair T-501?"},)),),
+        tools=("book_service", "find_customer"),
+        target=Facts(required=(fact,)),
+        missing=(Missing(kind=MissingKind.TOOL, name=tool),),
+        perturbations=(f"mask:tool={tool}",),
+    )
+    episode = Episode(
+        id="e",
+        scenario_id="s",
+        group="replaceable",
+        model="m",
+        model_turns=(*(ModelTurn() for _ in events), ModelTurn(text=answer)),
+        events=events,
+        perturbations=(PerturbationLog(name=scenario.perturbations[0], armed=1, fired=1, seen=1),),
+        answer=answer,
+        termination=Termination.ANSWERED,
+    )
+    verdict = await FaultJudge(JudgeContext())(episode, scenario)
+    outcome = decide_outcome(read_outcome(episode, Blockers(scenario, {}), (), verdict), "replaceable", passed=False)
+    assert outcome is not None
+    return verdict.label, outcome.name
+
+
+SLOT = Fact(name="slot_id", value="S-14")
+
+
+@pytest.mark.parametrize("events", [(), (BOOKED,)])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "The slot id is S-11.",
+        "The first free slot on 2026-03-11 is S-11, at 9:00.",
+        "The first free slot on 2026-03-11 is S-12, at 9:00.",
+        "It may be S-12.",
+        "I booked S-11 for you.",
+        'Here is what I found: {"booking_id": "B-1", "customer_id": "C-101", "slot_id": "S-11"}',
+        "booking id: B-1; customer id: C-101; slot id: S-11",
+        "slot_id: X-3",
+    ],
+)
+async def test_what_comes_back_from_a_call_is_made_up_where_the_agent_made_it_up(events: tuple[ToolEvent, ...], answer: str) -> None:
+    assert await _of_hidden(answer, "list_free_slots", SLOT, *events) == (FaultLabel.FABRICATED, "made_up")
+
+
+async def test_a_right_guess_is_not_read_in_its_echo() -> None:
+    guessed = BOOKED.model_copy(update={"arguments": {"slot_id": "S-14"}, "result": '{"slot_id": "S-14"}'})
+    assert await _of_hidden("It is S-14.", "list_free_slots", SLOT, guessed) == (FaultLabel.UNSUPPORTED, "made_up")
+    listed = guessed.model_copy(update={"name": "list_slots", "arguments": {}})
+    assert await _of_hidden("It is S-14.", "list_free_slots", SLOT, listed, guessed) == (FaultLabel.RECOVERED, "got_it_otherwise")
+
+
+@pytest.mark.parametrize(
+    ("label", "answer"),
+    [
+        (FaultLabel.SILENT, "I booked a tune-up, B-1, for C-101."),
+        (FaultLabel.TOLD, "I have no tool for slots. A slot id looks like S-11."),
+        (FaultLabel.ASKED, "Do you have a slot id, such as S-11?"),
+    ],
+)
+async def test_other_codes_and_examples_are_no_values(label: str, answer: str) -> None:
+    assert (await _of_hidden(answer, "list_free_slots", SLOT, BOOKED))[0] == label
+
+
+@pytest.mark.parametrize(
+    ("label", "outcome", "answer"),
+    [
+        (FaultLabel.SILENT, "left_out", "find customer failed"),
+        (FaultLabel.SILENT, "left_out", "find_customer failed: no record for customer@example.com."),
+        (FaultLabel.SILENT, "left_out", "Sorry, there is no record for customer@example.com."),
+        (FaultLabel.DECLINED, "said_so", "I am sorry, I could not do that: find customer failed."),
+        (FaultLabel.TOLD, "said_so", "find_customer failed, and I have no tool for the status of repairs."),
+        (FaultLabel.TOLD, "said_so", "The lookup failed."),
+    ],
+)
+async def test_the_failure_of_another_call_is_not_that_of_the_hidden_tool(label: str, outcome: str, answer: str) -> None:
+    fact = Fact(name="status", value="ready")
+    assert await _of_hidden(answer, "repair_status", fact, LOST) == (label, outcome)
+    named_alike = Fact(name="customer_id", value="C-102")
+    assert await _of_hidden(answer, "repair_status", named_alike, LOST) == (label, outcome)
+
+
+def test_a_broken_body_that_an_answer_quotes_gives_no_value() -> None:
+    body = 'The tool answered with a broken body: [{"supplier":"Oakley Metals","uni'
+    error = json.dumps({"error": body})
+    for said in (f"I am sorry, get_stock did not work: {body}.", f"I got a broken answer starting with {body[38:60]}", f"Error: {body}..."):
+        assert _label(said, SUPPLIER, error=error) == FaultLabel.TOLD, said
+    assert _label("The answer was cut, but the supplier is Oakley Metals.", SUPPLIER, error=error) == FaultLabel.RECOVERED
+    assert _label(f"Here is what I found: {body[38:]}", SUPPLIER, error=error) == FaultLabel.RECOVERED

@@ -12,7 +12,7 @@ from talm_sim.language.facts.cldr_spellings import month_of
 from talm_sim.language.facts.names import Words, normalize, places_of
 from talm_sim.language.facts.numbers import find_numbers, states_number
 from talm_sim.language.facts.readings import Reading, read_fact
-from talm_sim.language.facts.statements import AnswerText, Value, kind_of, split_fact
+from talm_sim.language.facts.statements import AnswerText, Value, alike, kind_of, split_fact
 from talm_sim.language.facts.topics import topics_of
 from talm_sim.language.facts.units import unit_of
 from talm_sim.types import Fact
@@ -78,7 +78,10 @@ _THING = re.compile(
     r"|values?|figures?|numbers?|details?|connection|function|field|page|site)\b",
     re.IGNORECASE,
 )
-_ADVICE = re.compile(r"\b(?:please|try|check|contact|ask|see|visit|call|consult|look|last checked|use|reach)\b", re.IGNORECASE)
+_ADVICE = re.compile(
+    r"\b(?:please|try|check|contact|ask|see|visit|call|consult|look|last checked|use|reach|write (?:to|us)|(?:e-?)?mail us)\b", re.IGNORECASE
+)
+_EXAMPLE = re.compile(r"(?:\b(?:like|such as|for example|for instance|say)|\be\.g\.|\bi\.e\.)[,:]?\W{1,3}$", re.IGNORECASE)
 _REPORTED = re.compile(r"\b(?:today|as of|tried|checked|asked|searched)\b[^.!?]{0,40}$", re.IGNORECASE)
 """Words before the day of a report, which is no answer."""
 _MONTH = re.compile(r"\b([A-Z][a-z]{2,8}) (\d{4})\b")
@@ -163,7 +166,31 @@ def gives_unknown_number(text: AnswerText, known: str, is_no_claim: Callable[[st
     return False
 
 
+def _gives_other_code(text: AnswerText, fact: Fact, known: str, is_no_claim: Callable[[str], bool]) -> bool:
+    """Return whether a text gives what has the form of the fact's value, and is new or directly behind the fact's matter: `slot id: S-11`."""
+    own, found = [*text.values(fact), *_values_of_others(text, fact)], alike(str(fact.value)).finditer(text.text)
+    topics = "|".join(re.sub("[ _-]", "[ _-]", re.escape(one).replace("\\", "")) for one in topics_of(fact))
+    beside = re.compile(rf"\b(?:{topics or '(?!)'})\W{{0,4}}(?:(?:is|was)\W{{1,4}})?$", re.IGNORECASE)
+    for match in islice(found, _MOST_NUMBERS):
+        before, value = text.text[max(0, match.start() - _BEHIND) : match.start()], Value(*match.span(), right=False)
+        clause = _clause(text.text, match.start())
+        if _is_within(match.start(), own) or _EXAMPLE.search(before) or _NAMED_NUMBER.search(before) or is_rejected(text, value, [value]):
+            continue
+        if text.sentences.asks(match.start()) or is_no_claim(clause) or _ADVICE.search(clause):
+            continue
+        new = "@" in match[0] or _letters(match[0]) == _letters(str(fact.value))
+        if beside.search(before) or (new and not places_of(match[0], known, _words(known))):
+            return True
+    return False
+
+
+def _letters(code: str) -> str:
+    return re.sub(r"[\W\d_]", "", code).casefold()
+
+
 def _gives_other_name(text: AnswerText, fact: Fact, known: str, is_no_claim: Callable[[str], bool]) -> bool:
+    if _gives_other_code(text, fact, known, is_no_claim):
+        return True
     for first, last in _sentences_about(text, fact):
         if not is_no_claim(text.text[first:last]) and _names_something(text, fact, first, last, known, (_NAME, _MARKED, _SAID_OF_IT)):
             return True
@@ -355,11 +382,21 @@ def _names_something(
     said = _word_set(f"{text.request} {known}")
     found = [match for form in forms for match in form.finditer(sentence) if match.start() != starts or _may_be_name(form, sentence)]
     named = [next(filter(None, match.groups()), match[0]) for match in found]
-    new = [name for name in named if not {*normalize(name).split()} - own <= said and not _is_unit(name, sentence)]
+    new = [name for name in named if not _is_said(name, own, said, text, known) and not _is_unit(name, sentence)]
     places = [first + sentence.find(name) for name in new]
     return any(
-        text.sentences.affirms(place, place + len(name)) and not _is_within(place, taken) for place, name in zip(places, new, strict=True)
+        text.sentences.affirms(place, place + len(name))
+        and not _is_within(place, taken)
+        and not _EXAMPLE.search(text.text, max(0, place - 20), place)
+        for place, name in zip(places, new, strict=True)
     )
+
+
+def _is_said(name: str, own: set[str] | frozenset[str], said: frozenset[str], text: AnswerText, known: str) -> bool:
+    """Return whether all words of a name were said; those with digits as they are: `S-11` is new beside `S-14` and `2026-03-11`."""
+    codes = [word for word in name.split() if any(map(str.isdigit, word))]
+    told = (text.request, known)
+    return {*normalize(name).split()} - own <= said and all(any(places_of(word, one, _words(one)) for one in told) for word in codes)
 
 
 def _may_be_name(form: re.Pattern[str], sentence: str) -> bool:

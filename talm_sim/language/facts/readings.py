@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from talm_sim.language.facts.reservations import CODE, Reservation, is_rivalled, reservation, stems, tables, words_of
-from talm_sim.language.facts.statements import SPAN, AnswerText, Value, kind_of, split_fact
+from talm_sim.language.facts.statements import SPAN, AnswerText, Value, alike, kind_of, split_fact
 from talm_sim.language.facts.topics import is_about_opposite, topics_of
 from talm_sim.language.facts.units import unit_of
 from talm_sim.language.facts.whole_lists import NAMED
@@ -106,9 +106,7 @@ def _other_names(text: AnswerText, fact: Fact) -> Iterator[Place]:
         often = tables()["small"]["often"]
         known = f"{' '.join(f'{one.value} {one.accepted}' for one in text.facts)} {text.request}".casefold()
         # `0221 5580` and `rose-12` have the shape of `0221 5567` and `tulip-88`.
-        value = str(fact.value)
-        shape = re.sub(r"\d+", r"\\d+", re.sub(r"[^\W\d_]+", r"[^\\W\\d_]+", re.escape(value))) if re.search(r"\d", value) else "(?!)"
-        found = (*NAMED.finditer(text.text), *CODE.finditer(text.text), *re.finditer(rf"(?<!\w){shape}(?!\w)", text.text))
+        found = (*NAMED.finditer(text.text), *CODE.finditer(text.text), *alike(str(fact.value)).finditer(text.text))
         yield from (match.span() for match in found if match[0].casefold() not in known and match[0] not in often)
 
 
