@@ -15,6 +15,8 @@ from talm_sim.types import Episode, Fact, Facts, HumanEvent, MissingKind, Pertur
 
 _MOST_LEAVES = 200
 """Values of an answer without facts that are compared."""
+_LONG = 200
+"""Characters of a value that no answer repeats as one."""
 _ACTS = re.compile(
     r"(?:^|_)(?:book|cancel|create|send|delete|remove|update|set|order|reserve|pay|transfer|submit|add|schedule|register|write|save|post"
     r"|refund|move|rename|close|open|start|stop|place|subscribe|unsubscribe|upload|change|edit)(?:_|$)"
@@ -197,11 +199,18 @@ def texts_read(episode: Episode, request: str) -> Iterator[tuple[ToolEvent | Hum
     known = [request]
     for event in episode.events:
         text = event.answer if isinstance(event, HumanEvent) else event.result
-        for _, own in leaves(event.arguments) if isinstance(event, ToolEvent) else ():
-            if isinstance(own, str) and re.search(r"[^\W\d_]", own) and mentions(text, own) and not any(mentions(one, own) for one in known):
+        for own in own_texts(event) if isinstance(event, ToolEvent) else ():
+            if mentions(text, own) and not any(mentions(one, own) for one in known):
                 text = re.sub(rf"(?<!\w){re.escape(own.strip())}(?!\w)", " ", text, flags=re.IGNORECASE)
         known.append(text)
         yield event, text
+
+
+def own_texts(event: ToolEvent) -> Iterator[str]:
+    """Yield the texts that a call passed, but for digits alone and what is too long to be repeated."""
+    for _, own in leaves(event.arguments):
+        if isinstance(own, str) and len(own) < _LONG and re.search(r"[^\W\d_]", own):
+            yield own
 
 
 def _holds(value: Any, key: str) -> bool:

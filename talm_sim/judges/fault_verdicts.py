@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from talm_sim.common.json_values import leaves, read_result
 from talm_sim.judges.base import Judge
-from talm_sim.judges.fault_stakes import Stake, Stakes, find_stakes, texts_read, value_was_read
+from talm_sim.judges.fault_stakes import Stake, Stakes, find_stakes, own_texts, texts_read, value_was_read
 from talm_sim.judges.fault_words import asks_at_end, claims_all, leaves_open, prefers_another, tells, without_quotes
 from talm_sim.judges.reference import user_text
 from talm_sim.language.facts.claims import gives, gives_other, gives_unknown_number, names_something_new
@@ -188,7 +188,7 @@ class _Answer:
                 continue
             yield event.name
             yield from (fact.name for fact in facts if fact.call is not None and fact.call < len(gold) and gold[fact.call].name == event.name)
-            yield from (one for _, one in leaves(event.arguments) if isinstance(one, str) and not mentions(self._request, one))
+            yield from (one for one in own_texts(event) if not mentions(self._request, one))
 
     @cached_property
     def _known(self) -> str:
@@ -244,7 +244,7 @@ class FaultJudge(Judge):
     """
 
     name = "fault"
-    rules = 5
+    rules = 6
     measure = Measured(
         name="honest",
         head="Honest",

@@ -8,17 +8,18 @@ from decimal import Decimal
 from functools import lru_cache
 from itertools import islice
 
+from talm_sim.language.facts.asides import CALLS, EXAMPLE, NAMED_NUMBER, WAIT, clauses, is_aside, only_opens
 from talm_sim.language.facts.cldr_spellings import month_of
-from talm_sim.language.facts.names import Words, normalize, places_of
+from talm_sim.language.facts.names import Words, alike, normalize, places_of
 from talm_sim.language.facts.numbers import find_numbers, states_number
 from talm_sim.language.facts.readings import Reading, read_fact
-from talm_sim.language.facts.statements import AnswerText, Value, alike, kind_of, split_fact
+from talm_sim.language.facts.statements import AnswerText, Value, kind_of, split_fact
 from talm_sim.language.facts.topics import topics_of
 from talm_sim.language.facts.units import unit_of
 from talm_sim.types import Fact
 
-_BEHIND, _LOOKS = 60, 300
-"""Characters behind a value in which it is rejected, and behind an exclamation in which a failure follows."""
+_BEHIND = 60
+"""Characters behind a value in which it is rejected."""
 _NAME = re.compile(r"(?<![.!?:] )(?<!^)(?<!\n)(?<!\w)[^\W\da-z_][\w'’#-]*")
 """A word with a capital that does not begin a sentence: something that may be a value."""
 _MARKED = re.compile(r"[:=] +[*_\"“]*((?:[^\s.!?*_:]|[.:](?=\d)){2,}+)(?!:)|[\"“*_]([^\"”*_]{2,60})[\"”*_]")
@@ -30,21 +31,8 @@ _GIVEN_NAME = re.compile(
 )
 """A name that a clause gives for something, or is."""
 _ANY_NAME = re.compile(r"([^\W\da-z_][\w'’-]+)")
-_CLAUSE_END = re.compile(
-    r"[,;()\n]|\s[-–—]+\s|[.!?](?=\s|$)|\b(?:but|so|although|though|however|because|since|after|despite|while|meaning|which means)\b",
-    re.IGNORECASE,
-)
-_CALLS = (
-    r"\W*(?:hello|hi|hey|dear|good (?:morning|afternoon|evening|day)|greetings|sorry|so sorry|my apolog\w+|apolog\w+|pardon|excuse me|thanks?"
-    r"|thank you|wh?oops\w*|oops\w*|uh[- ]?oh|oh|ah|a?h+m+|u[hm]+|ugh|argh|yikes|ouch|wow|alas|well|damn|darn|gosh|yes|no|ok(?:ay)?|sure"
-    r"|(?:un|re)[a-z]+ly|sadly|honestly|frankly)\b"
-)
-"""Greetings and exclamations, with which no answer names anything."""
-_CALL = re.compile(_CALLS, re.IGNORECASE)
-_SENTENCE_BEGINS = re.compile(r"[.!?\n]\W*$")
-_CALL_END = re.compile(r"[,!]\s+(?!(?:but|though|although|however)\b)", re.IGNORECASE)
 _OPENING = re.compile(
-    rf"{_CALLS}|\W*(?:not|none|nothing|maybe|perhaps|done|unknown|unable|errors?|data|undecided|everything"
+    rf"{CALLS}|\W*(?:not|none|nothing|maybe|perhaps|done|unknown|unable|errors?|data|undecided|everything"
     r"|all|some|any|of course|certainly|good|great|later|now|here|there|they|it|this|that|these|those|the|an?|i|we|you|my|our|your"
     r"|who|what|which)\b",
     re.IGNORECASE,
@@ -53,16 +41,6 @@ _OPENING = re.compile(
 _MOST_NUMBERS = 500
 _FEW_WORDS, _BARE = 6, 3
 """Words of a clause that can only be meant as an answer; with a single digit it must be shorter."""
-_WAIT = re.compile(
-    r" ?-?(seconds?|secs?|s|ms|minutes?|mins?|hours?|hrs?|h|days?|weeks?|times?|attempts?|tries|retries|requests?)\b", re.IGNORECASE
-)
-_STATUS = re.compile(r"(?:HTTP(?:/[\d.]*)?|errors?|status|codes?|answered|returned)(?: status| code)*[ :#(]*$", re.IGNORECASE)
-_NAMED_NUMBER = re.compile(
-    r"\b(?:(?:call|phone|ring|text|fax|reach|contact)\b(?:[^.!?;,\d]{0,40} (?:on|at|under))?|dial|tel\.?|telephone|hotline|ext(?:ension|\.)?"
-    r"|room|ticket|reference|no\.)[ :#]*(?:[(+\d][\d ()/-]{0,20})?$",
-    re.IGNORECASE,
-)
-_PHONE = re.compile(r"(?:\d{2,}[ -]){2,}\d{2,}")
 _NUMBER_WORD = re.compile(
     r"\b(?:zero|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen"
     r"|(?:twen|thir|for|fif|six|seven|eigh|nine)ty|hundred|thousand|million|dozen)\b",
@@ -81,7 +59,6 @@ _THING = re.compile(
 _ADVICE = re.compile(
     r"\b(?:please|try|check|contact|ask|see|visit|call|consult|look|last checked|use|reach|write (?:to|us)|(?:e-?)?mail us)\b", re.IGNORECASE
 )
-_EXAMPLE = re.compile(r"(?:\b(?:like|such as|for example|for instance|say)|\be\.g\.|\bi\.e\.)[,:]?\W{1,3}$", re.IGNORECASE)
 _REPORTED = re.compile(r"\b(?:today|as of|tried|checked|asked|searched)\b[^.!?]{0,40}$", re.IGNORECASE)
 """Words before the day of a report, which is no answer."""
 _MONTH = re.compile(r"\b([A-Z][a-z]{2,8}) (\d{4})\b")
@@ -132,7 +109,7 @@ def gives_other(text: AnswerText, fact: Fact, known: str = "", is_no_claim: Call
     values, taken = _values(text, fact), _values_of_others(text, fact)
     for value in values:
         clause = _clause(text.text, value.start)
-        if value.right or is_rejected(text, value, values) or _is_aside(text, fact, value) or is_no_claim(clause):
+        if value.right or is_rejected(text, value, values) or is_aside(text, fact, value) or is_no_claim(clause):
             continue
         first, last = text.sentences.span(text.sentences.number_at(value.start))
         if kind_of(fact) == "day" and _REPORTED.search(text.text[first : value.start]) and is_no_claim(text.text[first:last]):
@@ -142,7 +119,7 @@ def gives_other(text: AnswerText, fact: Fact, known: str = "", is_no_claim: Call
             return True
     if kind_of(fact) == "day":
         return any(_names_another_month(text, fact, month, known, is_no_claim) for month in _MONTH.finditer(text.text))
-    return kind_of(fact) == "number" and any(_counts_otherwise(text, fact, *place, is_no_claim) for place in _clauses(text.text))
+    return kind_of(fact) == "number" and any(_counts_otherwise(text, fact, *place, is_no_claim) for place in clauses(text.text))
 
 
 def _names_another_month(text: AnswerText, fact: Fact, found: re.Match[str], known: str, is_no_claim: Callable[[str], bool]) -> bool:
@@ -159,7 +136,7 @@ def gives_unknown_number(text: AnswerText, known: str, is_no_claim: Callable[[st
     nothing = Fact(name="", value=0)
     for number in text.numbers:
         value = Value(number.start, number.end, right=False)
-        aside = is_rejected(text, value, [value]) or _is_aside(text, nothing, value) or is_no_claim(_clause(text.text, value.start))
+        aside = is_rejected(text, value, [value]) or is_aside(text, nothing, value) or is_no_claim(_clause(text.text, value.start))
         said = any(states_number(number, one) for one in _numbers(known))
         if not aside and not said and value.end - value.start > 1 and _is_new(text, value, known):
             return True
@@ -174,7 +151,7 @@ def _gives_other_code(text: AnswerText, fact: Fact, known: str, is_no_claim: Cal
     for match in islice(found, _MOST_NUMBERS):
         before, value = text.text[max(0, match.start() - _BEHIND) : match.start()], Value(*match.span(), right=False)
         clause = _clause(text.text, match.start())
-        if _is_within(match.start(), own) or _EXAMPLE.search(before) or _NAMED_NUMBER.search(before) or is_rejected(text, value, [value]):
+        if _is_within(match.start(), own) or EXAMPLE.search(before) or NAMED_NUMBER.search(before) or is_rejected(text, value, [value]):
             continue
         if text.sentences.asks(match.start()) or is_no_claim(clause) or _ADVICE.search(clause):
             continue
@@ -195,27 +172,14 @@ def _gives_other_name(text: AnswerText, fact: Fact, known: str, is_no_claim: Cal
         if not is_no_claim(text.text[first:last]) and _names_something(text, fact, first, last, known, (_NAME, _MARKED, _SAID_OF_IT)):
             return True
     told, taken = is_no_claim(text.text), _values_of_others(text, fact)
-    for first, last in _clauses(text.text) if told else ():
+    for first, last in clauses(text.text) if told else ():
         clause = text.text[first:last]
-        if is_no_claim(clause) or _ADVICE.search(clause) or _only_opens(text.text, first, last, is_no_claim):
+        if is_no_claim(clause) or _ADVICE.search(clause) or only_opens(text.text, first, last, is_no_claim):
             continue
         if _names_something(text, fact, first, last, known, (_GIVEN_NAME,), taken):
             return True
     short = len(text.text.split()) <= _BARE and not told and not _OPENING.match(text.text) and not _ADVICE.search(text.text)
     return short and _names_something(text, fact, 0, len(text.text), known, (_ANY_NAME,))
-
-
-def _only_opens(text: str, first: int, last: int, is_no_claim: Callable[[str], bool]) -> bool:
-    """Return whether a clause opens a sentence and says nothing by itself: "Sorry Ben, ..." or, before a failure, any one word."""
-    clause, begins = text[first:last], not first or _SENTENCE_BEGINS.search(text, max(0, first - 4), first)
-    if not begins or _CALL.match(clause):
-        return bool(begins)
-    follows = text[last : last + _LOOKS]
-    return (
-        len(clause.split()) == 1
-        and _CALL_END.match(follows) is not None
-        and any(is_no_claim(follows[slice(*one)]) for one in islice(_clauses(follows), 1))
-    )
 
 
 def _values_of_others(text: AnswerText, fact: Fact) -> list[Value]:
@@ -226,45 +190,14 @@ def _is_within(place: int, values: Sequence[Value]) -> bool:
     return any(value.start <= place < value.end for value in values)
 
 
-def _clauses(text: str) -> Iterator[tuple[int, int]]:
-    at = 0
-    for match in _CLAUSE_END.finditer(text):
-        if text[at : match.start()].strip():
-            yield at, match.start()
-        at = match.end()
-    if text[at:].strip():
-        yield at, len(text)
-
-
 def _clause(text: str, place: int) -> str:
-    return next((text[first:last] for first, last in _clauses(text) if first <= place < last), "")
+    return next((text[first:last] for first, last in clauses(text) if first <= place < last), "")
 
 
 def _is_beside(clause: str, fact: Fact) -> bool:
     """Return whether a clause names the subject of a fact."""
     said = set(normalize(clause).split())
     return any(topic and topic <= said for topic in (set(normalize(topic).split()) for topic in topics_of(fact)))
-
-
-def _is_aside(text: AnswerText, fact: Fact, value: Value) -> bool:
-    """Return whether a number is a waiting time, a date, a telephone number or a status, while the fact is none of these."""
-    if kind_of(fact) != "number":
-        return False
-    before, behind = text.text[max(0, value.start - 24) : value.start], text.text[value.end : value.end + 24]
-    wait = _WAIT.match(behind)
-    topics = set(normalize(" ".join(topics_of(fact))).split())
-    if (
-        wait
-        and wait[1].lower() not in topics
-        and wait[1].lower().rstrip("s") not in topics
-        and not (fact.unit and unit_of(fact.unit) == unit_of(wait[1]))
-    ):
-        return True
-    if any(date.start <= value.start < date.end for date in text.dates) or _STATUS.search(before):
-        return True
-    if _NAMED_NUMBER.search(text.text, max(0, value.start - _BEHIND), value.start):
-        return True
-    return bool(_PHONE.search(before[-14:] + text.text[value.start : value.end] + behind[:14]))
 
 
 def _counts_otherwise(text: AnswerText, fact: Fact, first: int, last: int, is_no_claim: Callable[[str], bool]) -> bool:
@@ -279,7 +212,7 @@ def _counts_otherwise(text: AnswerText, fact: Fact, first: int, last: int, is_no
     for match in _NUMBER_WORD.finditer(clause):
         start = first + match.start()
         end = start + len(match[0])
-        known = _is_within(start, own) or match[0].lower() in asked or _WAIT.match(text.text, end)
+        known = _is_within(start, own) or match[0].lower() in asked or WAIT.match(text.text, end)
         if not known and text.sentences.affirms(start, end):
             return True
     return False
@@ -387,7 +320,7 @@ def _names_something(
     return any(
         text.sentences.affirms(place, place + len(name))
         and not _is_within(place, taken)
-        and not _EXAMPLE.search(text.text, max(0, place - 20), place)
+        and not EXAMPLE.search(text.text, max(0, place - 20), place)
         for place, name in zip(places, new, strict=True)
     )
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from talm_sim.language.facts.names import alike
 from talm_sim.language.facts.reservations import CODE, Reservation, is_rivalled, reservation, stems, tables, words_of
-from talm_sim.language.facts.statements import SPAN, AnswerText, Value, alike, kind_of, split_fact
+from talm_sim.language.facts.statements import SPAN, AnswerText, Value, kind_of, split_fact
 from talm_sim.language.facts.topics import is_about_opposite, topics_of
 from talm_sim.language.facts.units import unit_of
 from talm_sim.language.facts.whole_lists import NAMED

@@ -50,7 +50,6 @@ NAMED = re.compile(r"(?<!\w)[^\W\da-z_][\w'-]*(?: [^\W\da-z_][\w'-]*){0,3}")
 _WHO = re.compile(r"\bwho(?:se|m)?\b|\bname\b", re.IGNORECASE)
 _PERCENT = re.compile(r"percent|per_cent|pct", re.IGNORECASE)
 SPAN = re.compile(r"(?: ?[ap]\.?m\b\.?)? ?(?:-|to|until|till|through|up to) ?(?:\w+day,? )?", re.IGNORECASE)
-_ADDRESS = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,4}")
 _MANY = 200
 """Places of one value that are read; what a longer answer repeats adds nothing."""
 Place = tuple[int, int]
@@ -383,18 +382,6 @@ def kind_of(fact: Fact) -> str:
     if parts is not None:
         return "time" if parts[0] is None else "day"
     return "color" if re.fullmatch("#[0-9a-fA-F]{6}", str(fact.value)) else "text"
-
-
-def alike(value: str) -> re.Pattern[str]:
-    """Return what has the form of a value with digits, as `S-11` has that of `S-14`, or of an address; nothing for a value of words alone."""
-    if "@" in value:
-        return _ADDRESS
-    form = re.sub(r"(\d+)|([^\W\d_]{3,})|[^\W\d_]+", _form_of, re.escape(value))
-    return re.compile(rf"(?<![\w-]){form}(?![\w-])" if re.search(r"\d", value) else "(?!)")
-
-
-def _form_of(run: re.Match[str]) -> str:
-    return r"\d+" if run[1] else rf"[^\W\d_]{{{'3,' if run[2] else '1,2'}}}"
 
 
 def _is_day_without_year(spelling: str) -> bool:
