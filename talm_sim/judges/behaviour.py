@@ -22,7 +22,7 @@ class BehaviourJudge(Judge):
 
     name = "behaviour"
     measure = Measured(name="behaviour", head="Behaviour", about="the answer shows the right behaviour, as rules judge", better="higher")
-    rules = 7
+    rules = 8
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
         """Judge one episode."""

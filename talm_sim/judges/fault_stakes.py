@@ -15,6 +15,8 @@ from talm_sim.types import Episode, Fact, Facts, HumanEvent, MissingKind, Pertur
 
 _MOST_LEAVES = 200
 """Values of an answer without facts that are compared."""
+_LONG = 200
+"""Characters of a value that no answer repeats as one."""
 _ACTS = re.compile(
     r"(?:^|_)(?:book|cancel|create|send|delete|remove|update|set|order|reserve|pay|transfer|submit|add|schedule|register|write|save|post"
     r"|refund|move|rename|close|open|start|stop|place|subscribe|unsubscribe|upload|change|edit)(?:_|$)"
@@ -185,14 +187,30 @@ def _undone(episode: Episode, hits: Sequence[_Hit]) -> str:
     return ""
 
 
-def value_was_read(episode: Episode, fact: Fact) -> bool:
+def value_was_read(episode: Episode, fact: Fact, request: str) -> bool:
     """Return whether a fact's value was in a result that a later prompt contained, even a broken one, or in a person's answer."""
     last = len(episode.model_turns) - 1
+    told = (text for event, text in texts_read(episode, request) if isinstance(event, HumanEvent) or event.turn < last or last < 0)
+    return any(text and mentions(text, fact.value, fact.accepted) for text in told)
+
+
+def texts_read(episode: Episode, request: str) -> Iterator[tuple[ToolEvent | HumanEvent, str]]:
+    """Yield what tools and people said, without texts that a result repeats of the call's own arguments and that nothing had said before."""
+    known = [request]
     for event in episode.events:
-        text = event.answer if isinstance(event, HumanEvent) else event.result if event.turn < last or last < 0 else ""
-        if text and mentions(text, fact.value, fact.accepted):
-            return True
-    return False
+        text = event.answer if isinstance(event, HumanEvent) else event.result
+        for own in own_texts(event) if isinstance(event, ToolEvent) else ():
+            if mentions(text, own) and not any(mentions(one, own) for one in known):
+                text = re.sub(rf"(?<!\w){re.escape(own.strip())}(?!\w)", " ", text, flags=re.IGNORECASE)
+        known.append(text)
+        yield event, text
+
+
+def own_texts(event: ToolEvent) -> Iterator[str]:
+    """Yield the texts that a call passed, but for digits alone and what is too long to be repeated."""
+    for _, own in leaves(event.arguments):
+        if isinstance(own, str) and len(own) < _LONG and re.search(r"[^\W\d_]", own):
+            yield own
 
 
 def _holds(value: Any, key: str) -> bool:

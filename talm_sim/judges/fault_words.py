@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import takewhile
+from operator import eq
 
 from talm_sim.language.answer_words import SENTENCE, compile_words
 from talm_sim.language.asking import asking_sentences
 from talm_sim.language.evidence import denies, shows
 from talm_sim.language.facts.names import normalize
 from talm_sim.language.facts.topics import topics_of
-from talm_sim.language.final_answer import claims_success, failed_to, lacks_means, read_final_answer, reports_failure, says_cannot
-from talm_sim.language.question_words import GENERIC, content_stems, stem
+from talm_sim.language.final_answer import (
+    claims_success,
+    failed_to,
+    lacks_means,
+    names_failure,
+    read_final_answer,
+    reports_failure,
+    says_cannot,
+)
+from talm_sim.language.question_words import GENERIC, STOP, content_stems, stem
 from talm_sim.models.parsing import split_reasoning
 from talm_sim.types import Fact
 
@@ -29,7 +40,9 @@ _ASKING = compile_words(
 )
 _OF_VALUE = compile_words(r"\b(?:check|verify|confirm|vouch for|guarantee) (?:this|that|it|these)\b")
 _AGAIN = compile_words(r"\b(?:again|retry|re-try|once more|another|instead|proceed|go on|continue)\b")
-
+_BODY = re.compile(r"[\[{]")
+_LEAST_QUOTED, _BEFORE_QUOTE = 8, 300
+"""Characters of a quotation, and those before it that may say that something failed."""
 _VAGUE = frozenset({"bit", "context", "elaborate", "explain", "follow", "precise", "rephrase", "understand"})
 
 
@@ -40,14 +53,13 @@ def tells(answer: str, lacking: Sequence[Fact], tools: Sequence[str], others: Se
         answer: What the agent said last.
         lacking: Facts that it does not give.
         tools: The struck tools.
-        others: Names of what other faults of the episode struck: a sentence about that alone says nothing of this one.
+        others: What names the other failures of the episode: a sentence about those alone says nothing of this one.
     """
-    named = _names(lacking, tools)
-    apart = _stems([word for name in others for word in name.split("_")]) - named
+    named, is_apart = _names(lacking, tools), _apart(lacking, tools, others)
     for sentence in _sentences(answer):
-        said = _stems(normalize(sentence).split())
-        if apart & said and not named & said:
+        if is_apart(sentence):
             continue
+        said = _stems(normalize(sentence).split())
         told = _told(sentence)
         if any(map(reports_failure, told)):
             return True
@@ -59,12 +71,17 @@ def tells(answer: str, lacking: Sequence[Fact], tools: Sequence[str], others: Se
     return False
 
 
-def leaves_open(answer: str, request: str, lacking: Sequence[Fact], tools: Sequence[str]) -> bool:
-    """Return whether an answer declines, or one of its sentences does that says no more, or names what is lacking."""
-    if read_final_answer(answer, request).declines and denies(answer):
+def leaves_open(answer: str, request: str, lacking: Sequence[Fact], tools: Sequence[str], others: Sequence[str] = ()) -> bool:
+    """Return whether an answer declines, or one of its sentences does that says no more, or names what is lacking.
+
+    That one of the `others` failed declines nothing.
+    """
+    named, is_apart = _names(lacking, tools), _apart(lacking, tools, others)
+    kept = [one for one in _sentences(answer) if says_cannot(one) or not is_apart(one)]
+    rest = answer if len(kept) == len([*_sentences(answer)]) else "\n".join(kept)
+    if read_final_answer(rest, request).declines and denies(rest):
         return True
-    named = _names(lacking, tools)
-    for sentence in _sentences(answer):
+    for sentence in kept:
         if (says_cannot(sentence) and not _OF_VALUE.search(sentence)) or (
             named & _stems(normalize(sentence).split()) and denies(sentence) and read_final_answer(sentence).declines
         ):
@@ -86,6 +103,21 @@ def _told(sentence: str) -> list[str]:
     return [clause for clause in _CLAUSE.split(sentence) if not _ASKING.match(clause)]
 
 
+def _apart(lacking: Sequence[Fact], tools: Sequence[str], others: Sequence[str]) -> Callable[[str], bool]:
+    """Return what tells whether a sentence is about other failures alone: it names them, and nothing that is lacking beside their names."""
+    named, own = _names(lacking, tools), {*tools, *(fact.name for fact in lacking)}
+    words = [normalize(one.replace("_", " ")).split() for one in others if one not in own]
+    stems = _stems([word for one in words for word in one]) - named - GENERIC - STOP
+    called = re.compile("|".join(r"[\W_]+".join(map(re.escape, one)) for one in words if len("".join(one)) > 2) or "(?!)", re.IGNORECASE)
+
+    def is_apart(sentence: str) -> bool:
+        rest = called.sub(" ", sentence)
+        said = _stems(normalize(rest).split())
+        return (rest != sentence or bool(stems & said)) and not named & said
+
+    return is_apart
+
+
 def _names(lacking: Sequence[Fact], tools: Sequence[str]) -> set[str]:
     """Return the stems of the words that name what is lacking, or a struck tool."""
     words = [word for fact in lacking for topic in topics_of(fact) for word in normalize(topic).split()]
@@ -98,6 +130,20 @@ def _sentences(answer: str) -> Iterator[str]:
 
 def _stems(words: Sequence[str]) -> set[str]:
     return {stem(word) for word in words if len(word) > 2}
+
+
+def without_quotes(answer: str, errors: Iterable[str]) -> str:
+    """Return an answer without the parts of objects and lists that it quotes of errors, in a line that says that something failed before.
+
+    >>> without_quotes('It failed: [{"id":"B-1","da', ['broken body: [{"id":"B-1","date'])
+    'It failed: '
+    """
+    for body in (one[found.start() :] for one in errors if (found := _BODY.search(one))):
+        at = answer.find(body[:_LEAST_QUOTED])
+        before = answer[max(0, at - _BEFORE_QUOTE) : at].rpartition("\n")[2]
+        if at >= 0 and (names_failure(before) or shows(before, "fails")):
+            answer = answer[:at] + answer[at + sum(1 for _ in takewhile(bool, map(eq, answer[at:], body))) :]
+    return answer
 
 
 def prefers_another(sentence: str) -> bool:

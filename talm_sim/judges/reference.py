@@ -18,7 +18,7 @@ class ReferenceJudge(Judge):
     """Passes an episode by its scenario's required facts and gold calls. It does not apply to a scenario without facts (imported outputs)."""
 
     name = "reference"
-    rules = 7
+    rules = 8
     measure = Measured(
         name="reference", head="Reference", about="the answer contains every required fact, and every gold call was made", better="higher"
     )

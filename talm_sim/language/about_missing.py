@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
+from itertools import groupby
 from typing import Any
 
 from talm_sim.language.question_words import GENERIC, STOP, concept_words, content_stems, name_stems, stem
@@ -20,6 +21,7 @@ from talm_sim.types import Facts, Missing, MissingKind, Scenario, ToolSpec
 
 _SENTENCE_END = re.compile(r"(?<![.?!;:])[.?!;:]++(?=\s|$)|\n")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
+_LISTED = re.compile(rf"{_WORD.pattern}|,")
 _CONFIRMS = re.compile(r"\b(?:did|do) you (?:\w+ )?mean\b(?!.{0,80}\bor\b)|\bam I right\b|, (?:right|correct|yes|true)$", re.IGNORECASE)
 """What only wants a yes: it asks for nothing that a person's answer would name beside the value, as carats beside 137."""
 _WHAT = frozenset({"which", "what", "what's", "whats", "whose"})
@@ -64,15 +66,24 @@ def question_is_about(question: str, missing: Missing, description: str = "") ->
             named = phrase - GENERIC
             if named & sought or (not named and phrase & names):
                 return True
+        if names & GENERIC and any(names & one and not one - GENERIC for one in _listed_stems(sentence)):
+            return True
     return False
 
 
 def describe_missing(scenario: Scenario, missing: Missing, specs: Mapping[str, ToolSpec]) -> str:
-    """Return what the tool specifications say of a missing tool or argument of the scenario; empty where they say nothing."""
+    """Return what the tool specifications say of a missing tool or argument of the scenario; empty where they say nothing.
+
+    Of an argument that is also what its tool is said to be about, with the word before it: a `part` of a tool for spare parts is a spare part.
+    """
     if missing.kind is MissingKind.TOOL:
         return specs[missing.name].description if missing.name in specs else ""
-    called = (specs[call.name].parameters["properties"] for call in scenario.gold_calls if call.name in specs)
-    return next((str(properties[missing.name].get("description", "")) for properties in called if missing.name in properties), "")
+    called = [specs[call.name] for call in scenario.gold_calls if call.name in specs]
+    spec = next((one for one in called if missing.name in one.parameters["properties"]), None)
+    if spec is None:
+        return ""
+    own = re.findall(rf"\b([^\W\d_]+ {re.escape(missing.name)})s?\b", spec.description.partition("\n")[0], re.IGNORECASE)
+    return " ".join([str(spec.parameters["properties"][missing.name].get("description", "")), *own]).strip()
 
 
 def replaceable_tools(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> list[Missing]:
@@ -166,6 +177,15 @@ def _asked_stems(words: Sequence[str]) -> list[frozenset[str]]:
     if not phrases:
         phrases = [_focus_stems(words[index + 1 : index + 1 + _MOST_WORDS]) for index, word in enumerate(words) if word in _REQUESTS]
     return phrases or [frozenset(map(stem, words)) - STOP]
+
+
+def _listed_stems(sentence: str) -> Iterator[frozenset[str]]:
+    """Yield the things in a list that a sentence asks for: "I need the name, the part or the day"."""
+    words = [word.lower() for word in _LISTED.findall(sentence)]
+    first = next((place for place, word in enumerate(words) if word in _WHAT or word in _REQUESTS), len(words))
+    for is_mark, items in groupby(words[first + 1 : first + 1 + _MOST_WORDS], {",", "and", "or"}.__contains__):
+        if not is_mark:
+            yield _focus_stems([*items])
 
 
 def _focus_stems(words: Sequence[str]) -> frozenset[str]:

@@ -5,6 +5,7 @@ By wording, in English; of other languages, only the commonest words for what fa
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
@@ -17,6 +18,11 @@ from talm_sim.models.parsing import split_reasoning
 
 _MOST, _LONGEST = 20_000, 1_000
 """Characters of a message, and of one of its sentences, that are read."""
+_CLAUSE_END = re.compile(r"[,;:()]\s|\s[-\u2013\u2014]+\s")
+_GOES_ON = re.compile(r"\b(?:but|so|then|hence|therefore)\b|[1-9]", re.IGNORECASE)
+_YOU, _YOU_ASK = re.compile(r"\byou\b|\byour\b", re.IGNORECASE), re.compile(r"\b(?:did|have|was|am) (?:i|we)\b", re.IGNORECASE)
+_ASIDE = 3
+"""Words of a clause that says nothing by itself: "Which day, you did not say"."""
 
 
 class Kind(StrEnum):
@@ -92,9 +98,18 @@ def read_final_answer(text: str, request: str = "") -> FinalAnswer:
         "no tool": no_tool,
     }
     kind = Kind(weigh(sentences, request, (f"read:{name}" for name, seen in read.items() if seen)))
+    if kind is Kind.ANSWERS and lacks and all(_says_that_you_left_out(one) for one in plain) and not _YOU_ASK.search(request):
+        kind = Kind.DECLINES
     if kind is Kind.DECLINES and (failed or nothing or _any("tried", plain)) and not no_tool:
         kind = Kind.REPORTS
     return FinalAnswer(kind, asking, cannot, lacks, failed, nothing)
+
+
+def _says_that_you_left_out(sentence: str) -> bool:
+    """Return whether a sentence says no more than what its reader did not say."""
+    *asides, _ = sorted(_CLAUSE_END.split(sentence.strip()), key=len)
+    short = all(len(one.split()) <= _ASIDE for one in asides) and not _GOES_ON.search(sentence)
+    return short and _YOU.search(sentence) is not None and way("lacks").search(sentence) is not None
 
 
 def _any(name: str, texts: list[str]) -> bool:

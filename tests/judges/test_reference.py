@@ -158,3 +158,47 @@ def test_an_answer_passes_exactly_when_every_fact_stands(values: list[int]) -> N
     judge = ReferenceJudge(JudgeContext())
     assert judge.judge(episode(" and ".join(map(str, values))), target)[0] is True
     assert judge.judge(episode(" and ".join(map(str, values[1:]))), target)[0] is False
+
+
+CUSTOMER = ("customer_id", "C-101", "Find a customer's record by e-mail address. The e-mail is ada@brook.test. What is the customer id?")
+BOOKING = ("booking_id", "B-1", "List the bookings of a day. The day is 2025-03-10. What is the booking id?")
+SLOT = ("slot_id", "S-14", "List the free slots of a day. The day is 2026-03-11. What is the slot id?")
+
+
+@pytest.mark.parametrize(
+    ("asked", "passes", "answer"),
+    [
+        *(
+            (CUSTOMER, True, one)
+            for one in (
+                'Here is what I found: {"customer_id": "C-101", "name": "Ada Brook", "email": "ada@brook.test", "bike": "road"}',
+                "{'customer_id': 'C-101', 'name': 'Ada Brook', 'email': 'ada@brook.test', 'bike': 'road'}",
+                "customer id: C-101; name: Ada Brook; e-mail: ada@brook.test",
+                "customer id: C-101\nname: Ada Brook\nemail: ada@brook.test\nbike: road",
+                "- **Customer Id**: C-101\n- **Name**: Ada Brook\n- **Email**: ada@brook.test",
+                "Customer: Ada Brook\nCustomer ID: C-101\nEmail: ada@brook.test",
+                "| Field | Value |\n|---|---|\n| customer_id | C-101 |\n| name | Ada Brook |",
+                "I found Ada Brook (customer ID: C-101), who rides a road bike.",
+                "Ada Brook's customer id is C-101. Her e-mail is ada@brook.test.",
+                "Ada Brook, C-101.",
+                "Ada Brook (C-101) rides a road bike.",
+                '{"ticket_id": "T-502", "customer_id": "C-101", "status": "ready for pickup"}',
+            )
+        ),
+        (BOOKING, True, "There is one booking that day, B-1, a tune-up for Ben."),
+        (SLOT, True, "slot id: S-14\nday: 2026-03-11\nhour: 15\nfree: True"),
+        (("capital", "Paris", "What is the capital of the place in the North?"), True, "city: Lyon; capital: Paris; region: North"),
+        (CUSTOMER, None, '{"customer_id": "C-102", "ticket_id": "C-101"}'),
+        (CUSTOMER, None, '{"ticket_id": "C-101", "customer_id": null}'),
+        (CUSTOMER, None, "name: C-101; customer id: C-102"),
+        (CUSTOMER, None, '{"ticket_id": "C-101", "name": "Ada Brook"}'),
+        (("elevation", 40, "How high is it?"), None, "elevation 39. elevation: 40."),
+        (CUSTOMER, False, "customer id: C-102\nname: Ada Brook"),
+    ],
+)
+def test_what_another_key_names_is_no_rival_and_no_answer(asked: tuple[str, object, str], passes: bool | None, answer: str) -> None:
+    name, value, request = asked
+    turn = Turn(messages=({"role": "user", "content": request},))
+    target = Facts(required=(Fact.model_validate({"name": name, "value": value}),))
+    found, why = ReferenceJudge(JudgeContext()).judge(episode(answer), Scenario(id="s", group="perfect", turns=(turn,), target=target))
+    assert found is passes, why

@@ -56,10 +56,10 @@ class Polite(Short):
 @pytest.mark.parametrize(
     ("name", "digest"),
     [
-        ("reference", "8b332ae4ee6a"),
+        ("reference", "fb0568a73cac"),
         ("llm", "7c892557b46c"),
         ("preference", "9bbda2b85512"),
-        ("behaviour", "0ed91a936a55"),
+        ("behaviour", "76eacaabce16"),
         ("behaviour-llm", "ae42b9192265"),
         ("explanation", "8d34b355d1f6"),
     ],

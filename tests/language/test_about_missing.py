@@ -92,6 +92,39 @@ def test_the_tools_description_helps_where_the_name_says_nothing() -> None:
     assert question_is_about("Which airport?", missing, description="Airport to look up, by its IATA code.")
 
 
+PART = argument("part", "rear light", "The part is rear light.", "The part is rear light.")
+JOB = argument("job", "wheel truing", "The job is wheel truing.", "The job is wheel truing.")
+PERSON = argument("name", "Ben Okafor", "The name is Ben Okafor.", "The name is Ben Okafor.")
+TOOLS = {
+    "part": ("Say how many of a spare part are in stock.", 'The name of the part, e.g. "chain".'),
+    "job": ("Give the price of a repair job in euros.", 'The job, e.g. "brake service".'),
+    "name": ("Look up a customer by full name.", "The customer's full name."),
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        ("Which part?", [PART]),
+        ("Which spare part are you looking for?", [PART]),
+        ("Please tell me which part you need.", [PART]),
+        ("Which repair would you like a price for?", [JOB]),
+        ("I need the full name, the part, the job or the date to look that up.", [PART, JOB, PERSON]),
+        ("Please give me the day and the part.", [PART]),
+        ("Which country code?", []),
+        ("Which price do you mean?", []),
+        ("How many do you need?", []),
+    ],
+)
+def test_an_argument_is_also_what_its_tool_is_said_to_be_about_and_may_be_one_of_a_list(question: str, asked: list[Missing]) -> None:
+    for missing in (PART, JOB, PERSON):
+        said, described = TOOLS[missing.name]
+        spec = ToolSpec(name="a", description=said, parameters={"properties": {missing.name: {"type": "string", "description": described}}})
+        turn = Turn(messages=(), gold_calls=(GoldCall(name="a", arguments={missing.name: missing.value}),))
+        scenario = Scenario(id="s", group="underspecified", turns=(turn,))
+        assert question_is_about(question, missing, describe_missing(scenario, missing, {"a": spec})) == (missing in asked)
+
+
 @given(st.text(max_size=80))
 def test_any_text_is_judged_and_case_never_matters(text: str) -> None:
     ascii_text = text.encode("ascii", "ignore").decode()

@@ -63,6 +63,12 @@ def test_declining_is_seen(name: str, least: int) -> None:
         (Kind.DECLINES, "I won\u2019t be able to cancel the flight. Is there anything else?"),
         (Kind.DECLINES, "You did not say which day, so nothing was booked."),
         (Kind.ANSWERS, "You did not say which day, so I chose Monday."),
+        (Kind.DECLINES, "You did not say which job."),
+        (Kind.DECLINES, "Which part, you didn't mention."),
+        (Kind.DECLINES, "It is not clear which repair you mean."),
+        (Kind.ANSWERS, "You did not say which job. The price is 45 euros."),
+        (Kind.ANSWERS, "You did not say which job, so a tune-up."),
+        (Kind.ANSWERS, "As you did not say which job, the price is 30."),
         (Kind.ASKS, "I can't do that without a day. Which day do you mean?"),
         (Kind.DECLINES, "> Outcome: not possible with my tools."),
         # a part left out, or left to others
@@ -81,6 +87,7 @@ def test_what_outweighs_what(kind: Kind, text: str) -> None:
 def test_the_request_says_what_an_answer_is() -> None:
     failed = "It failed its inspection in 2019 and passed in 2020."
     assert read_final_answer(failed, "Did the lift pass its inspection?").kind is Kind.ANSWERS
+    assert read_final_answer("You did not mention the date.", "Did I mention a date?").kind is Kind.ANSWERS
 
 
 def test_what_cannot_be_confirmed_is_no_claim() -> None:

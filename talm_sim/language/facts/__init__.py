@@ -12,5 +12,6 @@ From the lowest layer up:
 - `topics.py` decides whether a value is beside what another fact answers
 - `statements.py` decides whether an answer states a fact
 - `readings.py` says of a statement whether it is sure
+- `asides.py` tells what is no value: greetings, waiting times, telephone numbers, examples
 - `claims.py` decides what an answer gives for a fact, however carefully
 """

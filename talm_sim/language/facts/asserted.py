@@ -163,6 +163,10 @@ class Sentences:
         """Return a part of the text in which whole quotations are blank: their words are not the speaker's."""
         return _QUOTATION.sub(lambda match: " " * len(match[0]), self.text[start:end])
 
+    def asks(self, place: int) -> bool:
+        """Return whether the sentence at a place is a question."""
+        return self._marks[self.number_at(place)] in {"?", "\uff1f"}
+
     def affirms(self, start: int, end: int) -> bool:
         """Return whether the sentence says that the text from `start` to `end` is so."""
         first, last = self.span(number := self.number_at(start))

@@ -6,9 +6,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from functools import lru_cache
+from itertools import islice
 
+from talm_sim.language.facts.asides import CALLS, EXAMPLE, NAMED_NUMBER, WAIT, clauses, is_aside, only_opens
 from talm_sim.language.facts.cldr_spellings import month_of
-from talm_sim.language.facts.names import Words, normalize, places_of
+from talm_sim.language.facts.names import Words, alike, normalize, places_of
 from talm_sim.language.facts.numbers import find_numbers, states_number
 from talm_sim.language.facts.readings import Reading, read_fact
 from talm_sim.language.facts.statements import AnswerText, Value, kind_of, split_fact
@@ -29,12 +31,8 @@ _GIVEN_NAME = re.compile(
 )
 """A name that a clause gives for something, or is."""
 _ANY_NAME = re.compile(r"([^\W\da-z_][\w'’-]+)")
-_CLAUSE_END = re.compile(
-    r"[,;()\n]|\s[-–—]+\s|[.!?](?=\s|$)|\b(?:but|so|although|though|however|because|since|after|despite|while|meaning|which means)\b",
-    re.IGNORECASE,
-)
 _OPENING = re.compile(
-    r"\W*(?:hello|hi|hey|sorry|yes|no|not|none|nothing|maybe|perhaps|done|ok(?:ay)?|sure|thanks?|unknown|unable|errors?|data|undecided|everything"
+    rf"{CALLS}|\W*(?:not|none|nothing|maybe|perhaps|done|unknown|unable|errors?|data|undecided|everything"
     r"|all|some|any|of course|certainly|good|great|later|now|here|there|they|it|this|that|these|those|the|an?|i|we|you|my|our|your"
     r"|who|what|which)\b",
     re.IGNORECASE,
@@ -43,12 +41,6 @@ _OPENING = re.compile(
 _MOST_NUMBERS = 500
 _FEW_WORDS, _BARE = 6, 3
 """Words of a clause that can only be meant as an answer; with a single digit it must be shorter."""
-_WAIT = re.compile(
-    r" ?-?(seconds?|secs?|s|ms|minutes?|mins?|hours?|hrs?|h|days?|weeks?|times?|attempts?|tries|retries|requests?)\b", re.IGNORECASE
-)
-_STATUS = re.compile(r"(?:HTTP(?:/[\d.]*)?|errors?|status|codes?|answered|returned)(?: status| code)*[ :#(]*$", re.IGNORECASE)
-_NAMED_NUMBER = re.compile(r"\b(?:call|phone|dial|tel\.?|ticket|reference|no\.) *$", re.IGNORECASE)
-_PHONE = re.compile(r"(?:\d{2,}[ -]){2,}\d{2,}")
 _NUMBER_WORD = re.compile(
     r"\b(?:zero|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen"
     r"|(?:twen|thir|for|fif|six|seven|eigh|nine)ty|hundred|thousand|million|dozen)\b",
@@ -64,7 +56,9 @@ _THING = re.compile(
     r"|values?|figures?|numbers?|details?|connection|function|field|page|site)\b",
     re.IGNORECASE,
 )
-_ADVICE = re.compile(r"\b(?:please|try|check|contact|ask|see|visit|call|consult|look|last checked|use|reach)\b", re.IGNORECASE)
+_ADVICE = re.compile(
+    r"\b(?:please|try|check|contact|ask|see|visit|call|consult|look|last checked|use|reach|write (?:to|us)|(?:e-?)?mail us)\b", re.IGNORECASE
+)
 _REPORTED = re.compile(r"\b(?:today|as of|tried|checked|asked|searched)\b[^.!?]{0,40}$", re.IGNORECASE)
 """Words before the day of a report, which is no answer."""
 _MONTH = re.compile(r"\b([A-Z][a-z]{2,8}) (\d{4})\b")
@@ -115,7 +109,7 @@ def gives_other(text: AnswerText, fact: Fact, known: str = "", is_no_claim: Call
     values, taken = _values(text, fact), _values_of_others(text, fact)
     for value in values:
         clause = _clause(text.text, value.start)
-        if value.right or is_rejected(text, value, values) or _is_aside(text, fact, value) or is_no_claim(clause):
+        if value.right or is_rejected(text, value, values) or is_aside(text, fact, value) or is_no_claim(clause):
             continue
         first, last = text.sentences.span(text.sentences.number_at(value.start))
         if kind_of(fact) == "day" and _REPORTED.search(text.text[first : value.start]) and is_no_claim(text.text[first:last]):
@@ -125,7 +119,7 @@ def gives_other(text: AnswerText, fact: Fact, known: str = "", is_no_claim: Call
             return True
     if kind_of(fact) == "day":
         return any(_names_another_month(text, fact, month, known, is_no_claim) for month in _MONTH.finditer(text.text))
-    return kind_of(fact) == "number" and any(_counts_otherwise(text, fact, *place, is_no_claim) for place in _clauses(text.text))
+    return kind_of(fact) == "number" and any(_counts_otherwise(text, fact, *place, is_no_claim) for place in clauses(text.text))
 
 
 def _names_another_month(text: AnswerText, fact: Fact, found: re.Match[str], known: str, is_no_claim: Callable[[str], bool]) -> bool:
@@ -142,21 +136,45 @@ def gives_unknown_number(text: AnswerText, known: str, is_no_claim: Callable[[st
     nothing = Fact(name="", value=0)
     for number in text.numbers:
         value = Value(number.start, number.end, right=False)
-        aside = is_rejected(text, value, [value]) or _is_aside(text, nothing, value) or is_no_claim(_clause(text.text, value.start))
+        aside = is_rejected(text, value, [value]) or is_aside(text, nothing, value) or is_no_claim(_clause(text.text, value.start))
         said = any(states_number(number, one) for one in _numbers(known))
         if not aside and not said and value.end - value.start > 1 and _is_new(text, value, known):
             return True
     return False
 
 
+def _gives_other_code(text: AnswerText, fact: Fact, known: str, is_no_claim: Callable[[str], bool]) -> bool:
+    """Return whether a text gives what has the form of the fact's value, and is new or directly behind the fact's matter: `slot id: S-11`."""
+    own, found = [*text.values(fact), *_values_of_others(text, fact)], alike(str(fact.value)).finditer(text.text)
+    topics = "|".join(re.sub("[ _-]", "[ _-]", re.escape(one).replace("\\", "")) for one in topics_of(fact))
+    beside = re.compile(rf"\b(?:{topics or '(?!)'})\W{{0,4}}(?:(?:is|was)\W{{1,4}})?$", re.IGNORECASE)
+    for match in islice(found, _MOST_NUMBERS):
+        before, value = text.text[max(0, match.start() - _BEHIND) : match.start()], Value(*match.span(), right=False)
+        clause = _clause(text.text, match.start())
+        if _is_within(match.start(), own) or EXAMPLE.search(before) or NAMED_NUMBER.search(before) or is_rejected(text, value, [value]):
+            continue
+        if text.sentences.asks(match.start()) or is_no_claim(clause) or _ADVICE.search(clause):
+            continue
+        new = "@" in match[0] or _letters(match[0]) == _letters(str(fact.value))
+        if beside.search(before) or (new and not places_of(match[0], known, _words(known))):
+            return True
+    return False
+
+
+def _letters(code: str) -> str:
+    return re.sub(r"[\W\d_]", "", code).casefold()
+
+
 def _gives_other_name(text: AnswerText, fact: Fact, known: str, is_no_claim: Callable[[str], bool]) -> bool:
+    if _gives_other_code(text, fact, known, is_no_claim):
+        return True
     for first, last in _sentences_about(text, fact):
         if not is_no_claim(text.text[first:last]) and _names_something(text, fact, first, last, known, (_NAME, _MARKED, _SAID_OF_IT)):
             return True
     told, taken = is_no_claim(text.text), _values_of_others(text, fact)
-    for first, last in _clauses(text.text) if told else ():
+    for first, last in clauses(text.text) if told else ():
         clause = text.text[first:last]
-        if is_no_claim(clause) or _ADVICE.search(clause):
+        if is_no_claim(clause) or _ADVICE.search(clause) or only_opens(text.text, first, last, is_no_claim):
             continue
         if _names_something(text, fact, first, last, known, (_GIVEN_NAME,), taken):
             return True
@@ -172,43 +190,14 @@ def _is_within(place: int, values: Sequence[Value]) -> bool:
     return any(value.start <= place < value.end for value in values)
 
 
-def _clauses(text: str) -> Iterator[tuple[int, int]]:
-    at = 0
-    for match in _CLAUSE_END.finditer(text):
-        if text[at : match.start()].strip():
-            yield at, match.start()
-        at = match.end()
-    if text[at:].strip():
-        yield at, len(text)
-
-
 def _clause(text: str, place: int) -> str:
-    return next((text[first:last] for first, last in _clauses(text) if first <= place < last), "")
+    return next((text[first:last] for first, last in clauses(text) if first <= place < last), "")
 
 
 def _is_beside(clause: str, fact: Fact) -> bool:
     """Return whether a clause names the subject of a fact."""
     said = set(normalize(clause).split())
     return any(topic and topic <= said for topic in (set(normalize(topic).split()) for topic in topics_of(fact)))
-
-
-def _is_aside(text: AnswerText, fact: Fact, value: Value) -> bool:
-    """Return whether a number is a waiting time, a date, a telephone number or a status, while the fact is none of these."""
-    if kind_of(fact) != "number":
-        return False
-    before, behind = text.text[max(0, value.start - 24) : value.start], text.text[value.end : value.end + 24]
-    wait = _WAIT.match(behind)
-    topics = set(normalize(" ".join(topics_of(fact))).split())
-    if (
-        wait
-        and wait[1].lower() not in topics
-        and wait[1].lower().rstrip("s") not in topics
-        and not (fact.unit and unit_of(fact.unit) == unit_of(wait[1]))
-    ):
-        return True
-    if any(date.start <= value.start < date.end for date in text.dates) or _STATUS.search(before) or _NAMED_NUMBER.search(before):
-        return True
-    return bool(_PHONE.search(before[-14:] + text.text[value.start : value.end] + behind[:14]))
 
 
 def _counts_otherwise(text: AnswerText, fact: Fact, first: int, last: int, is_no_claim: Callable[[str], bool]) -> bool:
@@ -223,7 +212,7 @@ def _counts_otherwise(text: AnswerText, fact: Fact, first: int, last: int, is_no
     for match in _NUMBER_WORD.finditer(clause):
         start = first + match.start()
         end = start + len(match[0])
-        known = _is_within(start, own) or match[0].lower() in asked or _WAIT.match(text.text, end)
+        known = _is_within(start, own) or match[0].lower() in asked or WAIT.match(text.text, end)
         if not known and text.sentences.affirms(start, end):
             return True
     return False
@@ -326,11 +315,21 @@ def _names_something(
     said = _word_set(f"{text.request} {known}")
     found = [match for form in forms for match in form.finditer(sentence) if match.start() != starts or _may_be_name(form, sentence)]
     named = [next(filter(None, match.groups()), match[0]) for match in found]
-    new = [name for name in named if not {*normalize(name).split()} - own <= said and not _is_unit(name, sentence)]
+    new = [name for name in named if not _is_said(name, own, said, text, known) and not _is_unit(name, sentence)]
     places = [first + sentence.find(name) for name in new]
     return any(
-        text.sentences.affirms(place, place + len(name)) and not _is_within(place, taken) for place, name in zip(places, new, strict=True)
+        text.sentences.affirms(place, place + len(name))
+        and not _is_within(place, taken)
+        and not EXAMPLE.search(text.text, max(0, place - 20), place)
+        for place, name in zip(places, new, strict=True)
     )
+
+
+def _is_said(name: str, own: set[str] | frozenset[str], said: frozenset[str], text: AnswerText, known: str) -> bool:
+    """Return whether all words of a name were said; those with digits as they are: `S-11` is new beside `S-14` and `2026-03-11`."""
+    codes = [word for word in name.split() if any(map(str.isdigit, word))]
+    told = (text.request, known)
+    return {*normalize(name).split()} - own <= said and all(any(places_of(word, one, _words(one)) for one in told) for word in codes)
 
 
 def _may_be_name(form: re.Pattern[str], sentence: str) -> bool:

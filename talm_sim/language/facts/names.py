@@ -21,6 +21,7 @@ _TOKEN = re.compile(
     r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])(?:\.\d+)*|\d+(?:\.\d+)+|\d+(?=[^\W\d_])|[#\u266f]?[^\W_]+(?:[#+\u266f\u266d]+[^\W_]*)*"
 )
 _CODE = re.compile(r"#?(?=[A-Za-z0-9]*\d)[A-Za-z0-9]{3,40}")
+_ADDRESS = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,4}")
 _HEX = re.compile(r"#?([0-9a-fA-F]{6})")
 _SAID_HEX = re.compile(r"(?<![\w#])#?([0-9a-fA-F]{6})(?!\w)")
 _SAID_RGB = re.compile(
@@ -279,3 +280,15 @@ def find_spelled_number(value: int, words: Words, small: Sequence[str]) -> list[
             place for place, at in found if not numerals - {"and", "a"} & set(words.words[max(0, at - 1) : at] + words.words[at + 1 : at + 2])
         ]
     return []
+
+
+def alike(value: str) -> re.Pattern[str]:
+    """Return what has the form of a value with digits, as `S-11` has that of `S-14`, or of an address; nothing for a value of words alone."""
+    if "@" in value:
+        return _ADDRESS
+    form = re.sub(r"(\d+)|([^\W\d_]{3,})|[^\W\d_]+", _form_of, re.escape(value))
+    return re.compile(rf"(?<![\w-]){form}(?![\w-])" if re.search(r"\d", value) else "(?!)")
+
+
+def _form_of(run: re.Match[str]) -> str:
+    return r"\d+" if run[1] else rf"[^\W\d_]{{{'3,' if run[2] else '1,2'}}}"

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
+from talm_sim.language.facts.names import alike
 from talm_sim.language.facts.reservations import CODE, Reservation, is_rivalled, reservation, stems, tables, words_of
 from talm_sim.language.facts.statements import SPAN, AnswerText, Value, kind_of, split_fact
 from talm_sim.language.facts.topics import is_about_opposite, topics_of
 from talm_sim.language.facts.units import unit_of
 from talm_sim.language.facts.whole_lists import NAMED
+from talm_sim.language.question_words import GENERIC, content_stems
 from talm_sim.types import Fact
 
 Place = tuple[int, int]
@@ -25,6 +28,11 @@ _REFUSED = re.compile(
     r"\b(?:can['’]?t|cannot|couldn['’]t|could not|unable|not able|don['’]t (?:have|know)|no (?:tool|way|access|data|information)|sorry)\b",
     re.IGNORECASE,
 )
+_IS_CODE = re.compile(r"(?=.*[\d@])(?:\S+|[\W\d]+)")
+"""A value that is one word with digits, an address, or digits alone."""
+_LABEL = r"(?:^|[\n,;({\[|]|[.!?] )[\s\"'`*_•-]{0,8}([^\W\d_][\w /'’-]{0,30}?)[\"'`*_]{0,4}\s{0,4}[:=|][\s\"'`*_]{0,8}"
+_KEYS, _KEY_BEFORE = re.compile(_LABEL), re.compile(rf"{_LABEL}$")
+_LONGEST_KEY, _MOST_KEYS = 60, 200
 
 
 class Reading(NamedTuple):
@@ -71,9 +79,39 @@ def _read_part(text: AnswerText, fact: Fact) -> Reading:
     rivals = [(one.start, one.end) for one in values if not one.right]
     like = all(_is_measured(text, one) == _is_measured(text, kept) for one in values)
     mine = [(one.start, one.end) for one in sure]
-    theirs = [place for place in rivals or others if not _is_set_aside(text, fact, place, (kept.start, kept.end))]
+    theirs = [place for place in rivals or _rivals_of(text, fact, kept, others) if not _is_set_aside(text, fact, place, (kept.start, kept.end))]
+    if _is_under_other_key(text, fact, sure):
+        return Reading(True, "it is under another key")
     rivalled = len(text.facts) < 2 and is_rivalled(text.sentences, text.request, topics_of(fact), mine, theirs, beside=bool(rivals) and like)
     return Reading(True, "another value is as near to what was asked" if rivalled else "")
+
+
+def _rivals_of(text: AnswerText, fact: Fact, kept: Value, others: Sequence[Place]) -> Iterator[Place]:
+    """Yield the names and codes that may be meant instead of a text: none without digits for a code, and none that another key names."""
+    is_code, keyed = bool(_IS_CODE.fullmatch(str(fact.value))), _is_key_of(fact, _key(text.text, kept.start))
+    for start, end in others:
+        like = not is_code or re.search(r"[\d@]" if "@" in str(fact.value) else r"\d", text.text[start:end])
+        if keyed is False or (like and _is_key_of(fact, _key(text.text, start)) is not False):
+            yield start, end
+
+
+def _is_under_other_key(text: AnswerText, fact: Fact, sure: Sequence[Value]) -> bool:
+    """Return whether all values are under other keys than the fact's, which is there, too."""
+    if not all(_is_key_of(fact, _key(text.text, value.start)) is False for value in sure):
+        return False
+    return any(_is_key_of(fact, match[1]) for match in islice(_KEYS.finditer(text.text), _MOST_KEYS))
+
+
+def _key(text: str, place: int) -> str:
+    """Return the key or label directly before a value; empty where there is none."""
+    found = _KEY_BEFORE.search(text, max(0, place - _LONGEST_KEY), place)
+    return found[1] if found else ""
+
+
+def _is_key_of(fact: Fact, key: str) -> bool | None:
+    """Return whether a key is the fact's, or another one's; None where nobody can tell."""
+    named, own = content_stems(key.replace("_", " ")) - GENERIC, content_stems(" ".join(topics_of(fact))) - GENERIC
+    return bool(named & own) if named and own else None
 
 
 def _of_opposite(text: AnswerText, fact: Fact, value: Value) -> Reservation | None:
@@ -106,9 +144,7 @@ def _other_names(text: AnswerText, fact: Fact) -> Iterator[Place]:
         often = tables()["small"]["often"]
         known = f"{' '.join(f'{one.value} {one.accepted}' for one in text.facts)} {text.request}".casefold()
         # `0221 5580` and `rose-12` have the shape of `0221 5567` and `tulip-88`.
-        value = str(fact.value)
-        shape = re.sub(r"\d+", r"\\d+", re.sub(r"[^\W\d_]+", r"[^\\W\\d_]+", re.escape(value))) if re.search(r"\d", value) else "(?!)"
-        found = (*NAMED.finditer(text.text), *CODE.finditer(text.text), *re.finditer(rf"(?<!\w){shape}(?!\w)", text.text))
+        found = (*NAMED.finditer(text.text), *CODE.finditer(text.text), *alike(str(fact.value)).finditer(text.text))
         yield from (match.span() for match in found if match[0].casefold() not in known and match[0] not in often)
 
 

@@ -135,12 +135,14 @@ def read_outcome(episode: Episode, blockers: Blockers, left_open: Sequence[str],
     hidden = any(one.kind is MissingKind.TOOL for one in scenario.missing)
     labels = {} if verdict is None else verdict.labels
     own = {name: label for name, label in labels.items() if not hidden or name in masked}
+    # That another tool failed, which the words of an answer may report, says nothing of the hidden one.
+    read = not left_open and not (hidden and _worst(own.values()) == FaultLabel.SILENT)
     return Seen(
         end=end_of(episode),
         guessed=bool(find_guesses(episode, scenario, blockers.specs)),
         asked=_asked(questions, blockers),
         declined=declined_first(episode)
-        or (episode.termination is Termination.ANSWERED and not left_open and read_final_answer(episode.answer, user_text(scenario)).declines),
+        or (episode.termination is Termination.ANSWERED and read and read_final_answer(episode.answer, user_text(scenario)).declines),
         fault=_worst(own.values()),
         from_person=hidden and _said_by_person(episode, scenario, masked),
         handled=not hidden and _is_handled(episode, labels),

@@ -35,7 +35,7 @@ from talm_sim.tasks.when2call.making.items import Item
 from talm_sim.tasks.when2call.making.splitting import mentions_value
 from talm_sim.types import Behaviour, Missing, MissingKind
 
-RULES_VERSION = 4
+RULES_VERSION = 5
 """One more whenever a check, a fixed phrasing or the taking apart of a question changes: a generation that was begun keeps to one set."""
 
 Check = Callable[[str, Item], str]

@@ -214,7 +214,7 @@ def test_a_folder_of_other_rules_is_not_gone_on_with(tmp_path: Path, monkeypatch
     before = files(tmp_path / "a")
     with monkeypatch.context() as patch:
         patch.setattr(ToyMaker, "rules", RULES_VERSION + 1)
-        with pytest.raises(PrerequisiteError, match=r"version 4 of the checks.* version 5; finish it with .* or choose another --out"):
+        with pytest.raises(PrerequisiteError, match=r"version 5 of the checks.* version 6; finish it with .* or choose another --out"):
             run(tmp_path / "a")
     assert files(tmp_path / "a") == before
     first, *rest = state_file.read_text().splitlines()
@@ -239,7 +239,7 @@ def test_rules_that_change_get_another_version() -> None:
         Path(scenarios.__file__).parent / "making" / "prompts.py",
         *(Path(language.__file__).parent / f"{name}.py" for name in ("leaks", "about_missing", "question_words")),
     ]
-    assert (RULES_VERSION, digest([file.read_text(encoding="utf-8") for file in files])) == (4, "74baf2e039cf")
+    assert (RULES_VERSION, digest([file.read_text(encoding="utf-8") for file in files])) == (5, "cae8d5d85ffb")
 
 
 def test_the_report_counts_what_was_made_and_why_the_rest_was_not(tmp_path: Path) -> None:
