@@ -33,6 +33,8 @@ _IS_CODE = re.compile(r"(?=.*[\d@])(?:\S+|[\W\d]+)")
 _LABEL = r"(?:^|[\n,;({\[|]|[.!?] )[\s\"'`*_•-]{0,8}([^\W\d_][\w /'’-]{0,30}?)[\"'`*_]{0,4}\s{0,4}[:=|][\s\"'`*_]{0,8}"
 _KEYS, _KEY_BEFORE = re.compile(_LABEL), re.compile(rf"{_LABEL}$")
 _LONGEST_KEY, _MOST_KEYS = 60, 200
+_MOST_RIVALS = 60
+"""Other values that are looked at, the nearest ones: each is read in its sentence."""
 
 
 class Reading(NamedTuple):
@@ -79,7 +81,8 @@ def _read_part(text: AnswerText, fact: Fact) -> Reading:
     rivals = [(one.start, one.end) for one in values if not one.right]
     like = all(_is_measured(text, one) == _is_measured(text, kept) for one in values)
     mine = [(one.start, one.end) for one in sure]
-    theirs = [place for place in rivals or _rivals_of(text, fact, kept, others) if not _is_set_aside(text, fact, place, (kept.start, kept.end))]
+    nearest = sorted(rivals or _rivals_of(text, fact, kept, others), key=lambda place: abs(place[0] - kept.start))[:_MOST_RIVALS]
+    theirs = [place for place in sorted(nearest) if not _is_set_aside(text, fact, place, (kept.start, kept.end))]
     if _is_under_other_key(text, fact, sure):
         return Reading(True, "it is under another key")
     rivalled = len(text.facts) < 2 and is_rivalled(text.sentences, text.request, topics_of(fact), mine, theirs, beside=bool(rivals) and like)
@@ -145,7 +148,7 @@ def _other_names(text: AnswerText, fact: Fact) -> Iterator[Place]:
         known = f"{' '.join(f'{one.value} {one.accepted}' for one in text.facts)} {text.request}".casefold()
         # `0221 5580` and `rose-12` have the shape of `0221 5567` and `tulip-88`.
         found = (*NAMED.finditer(text.text), *CODE.finditer(text.text), *alike(str(fact.value)).finditer(text.text))
-        yield from (match.span() for match in found if match[0].casefold() not in known and match[0] not in often)
+        yield from dict.fromkeys(match.span() for match in found if match[0].casefold() not in known and match[0] not in often)
 
 
 def _span_says(text: AnswerText, fact: Fact, value: Value, values: Sequence[Value]) -> Reservation | None:
