@@ -14,6 +14,7 @@ from talm_sim.foreign.code import in_foreign_code
 from talm_sim.foreign.error_text import error_line
 from talm_sim.foreign.loop import on_foreign_loop
 from talm_sim.foreign.threads import call_apart
+from talm_sim.tools_env.sources.sdk_tools import is_sdk_tool
 
 _MAKE_S = 30.0
 _CLOSE_S = 10.0
@@ -138,7 +139,7 @@ async def run_apart(function: Callable[[], Any]) -> Any:
 def _is_tool(thing: Any) -> bool:
     from langchain_core.tools import BaseTool
 
-    return isinstance(thing, BaseTool)
+    return isinstance(thing, BaseTool) or is_sdk_tool(thing)
 
 
 def _public_methods(thing: Any) -> Iterator[str]:
