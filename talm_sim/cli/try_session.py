@@ -35,9 +35,9 @@ from talm_sim.store.stored_run import StoredRun
 from talm_sim.tasks.acting.agent_notes import warn_of_shared
 from talm_sim.tasks.registry import find_task, known_scenarios
 from talm_sim.tasks.shared import Shared
-from talm_sim.tasks.talm.making.drafts import Draft
+from talm_sim.tasks.talm.making.drafts import NO_FACT_LOST, Draft
 from talm_sim.tools_env.toolbox import Tools
-from talm_sim.types import Line, Termination
+from talm_sim.types import Facts, Line, Termination
 
 FAULTS = ("http-500", "http-404", "timeout:seconds=.5", "empty-result", "malformed-body", "off-by-one")
 """The faults, one run each."""
@@ -132,7 +132,8 @@ async def _try(trying: Trying, file: Path) -> dict[str, list[Situation]]:
             contact = Contact(lambda event: advance() if isinstance(event, RunFinished) else None)
             blocks = {agent: await _play(trying, agent, shared, file, contact) for agent in trying.agents}
         played = next(iter(blocks.values()))[0].run
-        for notice in warn_of_shared([*played.scenarios()], await _tools(trying, shared), 1):
+        called = [one.model_copy(update={"tools": tuple(call.name for call in one.gold_calls)}) for one in played.scenarios()]
+        for notice in warn_of_shared(called, await _tools(trying, shared), 1):
             click.echo(one_line(notice), err=True)
     return blocks
 
@@ -160,7 +161,7 @@ async def _make(trying: Trying, shared: Shared, file: Path) -> None:
     left += _left_out_of(made[: trying.limit])
     more = [f"{trying.limit} of {count(len(made), 'tool')} tried; more: --limit {len(made)}"] if len(made) > trying.limit else []
     for line in (*left, *more, *filter(None, [fill_in])):
-        click.echo(one_line(line), err=True)
+        click.echo(one_line(line, 400), err=True)
     _write(file, "".join(f"{as_json(short_form(scenario))}\n" for draft in made[: trying.limit] for scenario in draft.scenarios))
 
 
@@ -199,6 +200,8 @@ async def _play(trying: Trying, agent: str, shared: Shared, file: Path, contact:
     specs = (await _tools(trying, shared)).specs
     if not any(specs[call.name].required for one in scenarios for call in one.gold_calls if call.name in specs):
         excuses["a fact missing"] = "no tool requires an argument"
+    if not any(isinstance(one.target, Facts) and one.target.required for one in scenarios):
+        excuses["a tool hidden"] = NO_FACT_LOST
     if load_agent(agent).built_in:
         there -= {*GAPS["a tool hidden"]}
         excuses["a tool hidden"] = "a compiled graph keeps its tools"

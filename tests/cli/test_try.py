@@ -107,6 +107,43 @@ def motto() -> dict:
 find.read_only = part.read_only = motto.read_only = True
 both = [find, part]
 '''
+ACTING = '''
+from itertools import count
+
+NUMBERS, TAKEN = count(1), set()
+
+def book(slot: str) -> dict:
+    """Book a slot."""
+    return {"booking_id": next(NUMBERS), "slot": slot}
+
+def take(slot: str) -> dict:
+    """Take a slot."""
+    if slot in TAKEN:
+        raise ValueError(f"{slot} is taken")
+    TAKEN.add(slot)
+    return {"status": "taken"}
+
+def free(day: str) -> dict:
+    """Say how many slots are free."""
+    return {"slots": next(NUMBERS)}
+
+def act(messages, tools, failed="I could not book it: the tool failed."):
+    """Asks for the slot, books it, and says what failed."""
+    by_name = {one.name: one for one in tools}
+    said = messages[-1].text if "10:15" in messages[-1].text else by_name["ask_human"].invoke({"question": "What is the slot?"})
+    try:
+        by_name["book"].invoke({"slot": "10:15"} if "10:15" in said else {})
+        return "I booked it."
+    except Exception:
+        return failed
+
+def lying(messages, tools):
+    """Says that it did it."""
+    return act(messages, tools, "I booked it for you.")
+
+free.read_only = True
+tools = [book, take, free]
+'''
 HIDING = '''
 from contextlib import suppress
 
@@ -283,6 +320,24 @@ def test_what_an_empty_answer_and_a_tool_that_writes_come_to(talm: Talm) -> None
     assert "not met: empty-result by 1 of 2, malformed-body by 1 of 2, off-by-one by 1 of 2: tools may change data (--writing)" in " ".join(
         out.split()
     )
+
+
+def test_of_tools_that_act_the_call_alone_is_tried(talm: Talm) -> None:
+    Path("dies.py").write_text(ACTING, encoding="utf-8")
+    Path("arguments.json").write_text('{"book": {"slot": "10:15"}, "take": {"slot": "9:30"}, "free": {"day": "Monday"}}', encoding="utf-8")
+    given = ("--tools-from", "dies:tools", "--arguments", "arguments.json")
+    _, _, err = talm("try", "--agent", CAREFUL, *given)
+    assert "book: its answer contains no stable value that a question could ask for; with --writing, the call alone is asked for; take: " in err
+    del sys.modules["dies"]
+    code, out, err = talm("try", "--agent", "dies:act", *given, "--writing")
+    found, said = cells(out), " ".join(err.split())
+    assert code == 0 and found["nothing missing"]["solved"] == found["a fact missing"]["asked"] == found["timeout"]["said so"] == "1", out
+    assert found["a tool hidden"] == {"words": "not tried: no fact is lost with tools that act"}
+    assert found["off-by-one"] == {"words": "never met: no answer needs what it changed"}
+    assert "left out: take: it was called twice, and the second call failed: ValueError: 9:30 is taken; if it keeps what" in said
+    assert 'left out: free: it was called twice, and answered {"slots": ' in err and "talm_sim.tool_factory" in said
+    assert talm("try", "--agent", "dies:lying", *given, "--writing")[0] == 1
+    assert "book may change data, and all episodes share it: one" in said and "take may change" not in said
 
 
 def test_arguments_to_fill_in_where_the_made_up_ones_do_not_work(talm: Talm) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from talm_sim.cli.report.outcome_matrix import COLUMN_OF, GAPS
 from talm_sim.models.control_names import ABOUT
-from talm_sim.tasks.outcomes import NOT_SOLVED
+from talm_sim.tasks.outcomes import NOT_SOLVED, agent_words
 from talm_sim.tasks.registry import find_task, list_tasks
 
 _PLACES = (Path(__file__).parents[1] / "numbers.md", Path(__file__).parents[3] / "docs" / "numbers.md")
@@ -27,7 +27,7 @@ def explained_entries() -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
     for task in map(find_task, list_tasks()):
         for one in task.outcomes:
             said = {"good": "it is good", "neutral": "it is neither good nor bad", "bad": "it is bad"}[one.kind]
-            first = f"{one.name}: an outcome of task {task.name}; the agent {one.words} ({said})."
+            first = f"{one.name}: an outcome of task {task.name}; {agent_words(one)} ({said})."
             yield (
                 (one.name, one.words),
                 (first, one.about, *filter(None, [one.advice]), f"As a gate: --gate '{one.name}{'>=0.9' if one.kind == 'good' else '<=0.1'}'."),

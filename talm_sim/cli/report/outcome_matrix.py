@@ -14,7 +14,7 @@ from talm_sim.store.result_screen import WIDTH
 from talm_sim.store.stored_run import StoredRun
 from talm_sim.tasks.outcomes import CRASHED
 from talm_sim.tools_env.perturbations import PERTURBATIONS
-from talm_sim.types import Episode, Line, Row
+from talm_sim.types import Episode, Facts, Line, Row
 
 _GOOD = {
     "solved": "solved solved_after_asking got_it_from_person got_it_otherwise right_from_memory recovered_from_fault handled_fault",
@@ -70,6 +70,8 @@ class Situation:
             for one in (self.run.verdicts() if self.faults else ())
             if one.judge == FaultJudge.name and set(one.labels.values()) == {FaultLabel.NOT_NEEDED}
         }
+        acting = {one.id for one in self.run.scenarios() if self.silent and isinstance(one.target, Facts) and not one.target.required}
+        spared |= {name for name, one in self._episodes.items() if one.scenario_id in acting}
         return {name: why for name, one in self._episodes.items() if (why := self._why_unmet(one, spared=name in spared))}
 
     def _why_unmet(self, episode: Episode, *, spared: bool) -> str:

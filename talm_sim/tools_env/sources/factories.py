@@ -7,6 +7,7 @@ import inspect
 import logging
 import sys
 from collections.abc import Callable, Iterator
+from reprlib import Repr
 from typing import Any, TypeVar
 
 from talm_sim.errors import PrerequisiteError
@@ -22,6 +23,9 @@ _MARK = "talm_sim_makes_tools"
 _CLOSING = ("aclose", "close")
 _NOT_THEIRS = sys.stdlib_module_names | {"pydantic"}
 """Modules whose base classes have documented methods that nobody means as tools."""
+
+_SHORT = Repr()
+_SHORT.maxdict, _SHORT.maxlist, _SHORT.maxstring, _SHORT.maxother = 1, 2, 24, 60
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +49,7 @@ def makes_tools(one: Any) -> bool:
 
 def name_of(one: Any) -> str:
     """Return what a message calls a tool, a class or a factory."""
-    return str(getattr(one, "name", None) or getattr(one, "__name__", None) or repr(one)[:60])
+    return str(getattr(one, "name", None) or getattr(one, "__name__", None) or _SHORT.repr(one))
 
 
 def check_maker(maker: Any) -> None:
