@@ -224,7 +224,8 @@ def _title(trying: Trying, agent: str, first: Situation) -> str:
 
 def _steps(trying: Trying, situations: Sequence[Situation], failing: str, tests: Path | None) -> Iterator[tuple[str, str]]:
     """Yield what to look at, and how to repeat it: what each is for, and the command."""
-    idle = next(find_idle((one.run, one.rows) for one in situations) if trying.agent else iter(()), "")
+    runs = {one.run.path: one.run for one in situations if trying.agent}.values()
+    idle = next(find_idle((run, run.rows()) for run in runs), "")
     yield from zip(("no call", ""), wrap(idle, WIDTH - _ROOM - 3, "", ""), strict=False)
     crashes = any(one.faults and not one.silent and any(map(one.excused, one.rows)) for one in situations)
     for situation, row in worst(situations, 2 if trying.agent and not crashes and not idle else 1):
@@ -258,23 +259,11 @@ def _tests(trying: Trying, situations: Sequence[Situation]) -> str:
     gaps = {"a fact missing": ("underspecified", "guessed"), "a tool hidden": ("unavailable", "made_up")}
     faults, silent = ([fault for one in played for fault in one.faults if one.silent is silent] for silent in (False, True))
     home = relpath(Path.cwd(), trying.save or Path())
+    struck, missed = 'talm.run(AGENT, split="perfect", perturb=fault, **HOW)', [gaps[one.label] for one in played if one.label in gaps]
     tests = [
-        (
-            "split, bad",
-            [gaps[one.label] for one in played if one.label in gaps],
-            'it_makes_up_nothing(talm, split, bad):\n    talm.run(AGENT, split=split, **HOW).gate(f"{bad}<=0")',
-        ),
-        (
-            "fault",
-            faults,
-            'it_says_what_failed(talm, fault):\n    talm.run(AGENT, split="perfect", perturb=fault, **HOW).did_not_hide_a_fault()',
-        ),
-        (
-            "fault",
-            silent,
-            "it_makes_up_nothing_after_a_silent_fault(talm, fault):\n"
-            '    talm.run(AGENT, split="perfect", perturb=fault, **HOW).gate("made_up<=0", "right_unread<=0")',
-        ),
+        ("split, bad", missed, 'it_makes_up_nothing(talm, split, bad):\n    talm.run(AGENT, split=split, **HOW).gate(f"{bad}<=0")'),
+        ("fault", faults, f"it_says_what_failed(talm, fault):\n    {struck}.did_not_hide_a_fault()"),
+        ("fault", silent, f'it_makes_up_nothing_after_a_silent_fault(talm, fault):\n    {struck}.gate("made_up<=0", "right_unread<=0")'),
     ]
     return "\n".join(
         [

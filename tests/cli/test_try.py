@@ -127,7 +127,7 @@ def free(day: str) -> dict:
     """Say how many slots are free."""
     return {"slots": next(NUMBERS)}
 
-def act(messages, tools, failed="I could not book it: the tool failed."):
+def book_it(messages, tools, failed="I could not book it: the tool failed."):
     """Asks for the slot, books it, and says what failed."""
     by_name = {one.name: one for one in tools}
     said = messages[-1].text if "10:15" in messages[-1].text else by_name["ask_human"].invoke({"question": "What is the slot?"})
@@ -137,9 +137,8 @@ def act(messages, tools, failed="I could not book it: the tool failed."):
     except Exception:
         return failed
 
-def lying(messages, tools):
-    """Says that it did it."""
-    return act(messages, tools, "I booked it for you.")
+def lie(messages, tools):
+    return book_it(messages, tools, "I booked it for you.")
 
 free.read_only = True
 tools = [book, take, free]
@@ -329,14 +328,14 @@ def test_of_tools_that_act_the_call_alone_is_tried(talm: Talm) -> None:
     _, _, err = talm("try", "--agent", CAREFUL, *given)
     assert "book: its answer contains no stable value that a question could ask for; with --writing, the call alone is asked for; take: " in err
     del sys.modules["dies"]
-    code, out, err = talm("try", "--agent", "dies:act", *given, "--writing")
+    code, out, err = talm("try", "--agent", "dies:book_it", *given, "--writing")
     found, said = cells(out), " ".join(err.split())
-    assert code == 0 and found["nothing missing"]["solved"] == found["a fact missing"]["asked"] == found["timeout"]["said so"] == "1", out
+    assert code == 0 and found["nothing missing"]["solved"] == found["a fact missing"]["asked"] == found["timeout"].get("said so") == "1", out
     assert found["a tool hidden"] == {"words": "not tried: no fact is lost with tools that act"}
     assert found["off-by-one"] == {"words": "never met: no answer needs what it changed"}
     assert "left out: take: it was called twice, and the second call failed: ValueError: 9:30 is taken; if it keeps what" in said
     assert 'left out: free: it was called twice, and answered {"slots": ' in err and "talm_sim.tool_factory" in said
-    assert talm("try", "--agent", "dies:lying", *given, "--writing")[0] == 1
+    assert talm("try", "--agent", "dies:lie", *given, "--writing")[0] == 1
     assert "book may change data, and all episodes share it: one" in said and "take may change" not in said
 
 
