@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from os.path import relpath
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,7 +16,7 @@ from talm_sim.agent.own.agents import load_agent
 from talm_sim.cli.making.drafting import CALLS, DraftedTool, draft_tools, suggest_fix
 from talm_sim.cli.making.tool_trials import call_tools
 from talm_sim.cli.parsing.shared_arguments import command_line, short_name
-from talm_sim.cli.report.outcome_matrix import Situation, failing_words, matrix_lines, worst
+from talm_sim.cli.report.outcome_matrix import GAPS, Situation, failing_words, matrix_lines, worst
 from talm_sim.cli.report.printed_screen import print_lines
 from talm_sim.cli.terminal.console import counting
 from talm_sim.cli.terminal.screen import wrap
@@ -27,14 +28,16 @@ from talm_sim.runs.api import Contact, run_to_completion, run_with
 from talm_sim.runs.events import RunFinished
 from talm_sim.runs.resolve import configure
 from talm_sim.scenarios.jsonl import short_form
+from talm_sim.store.causes import find_idle
 from talm_sim.store.files.manifest import run_names
 from talm_sim.store.result_screen import WIDTH, step_lines
 from talm_sim.store.stored_run import StoredRun
 from talm_sim.tasks.acting.agent_notes import warn_of_shared
 from talm_sim.tasks.registry import find_task, known_scenarios
 from talm_sim.tasks.shared import Shared
+from talm_sim.tasks.talm.making.drafts import NO_FACT_LOST, Draft
 from talm_sim.tools_env.toolbox import Tools
-from talm_sim.types import Line, Termination
+from talm_sim.types import Facts, Line, Termination
 
 FAULTS = ("http-500", "http-404", "timeout:seconds=.5", "empty-result", "malformed-body", "off-by-one")
 """The faults, one run each."""
@@ -42,7 +45,6 @@ _ROOM = 8
 """Columns for what a printed command is for."""
 _EXAMPLES = ("talm_sim.examples:careful", "talm_sim.examples:careless")
 _SCENARIOS, _ARGUMENTS = "scenarios.jsonl", "arguments.json"
-_GROUPS = {"nothing missing": ("perfect",), "a fact missing": ("underspecified",), "a tool hidden": ("replaceable", "non-replaceable")}
 _OF_BUILT_IN = ("get_place_population", "get_safe_cooking_temperature", "get_target_heart_rates")
 """Those of the built-in tools that scenarios are made for; the others are many."""
 
@@ -130,7 +132,8 @@ async def _try(trying: Trying, file: Path) -> dict[str, list[Situation]]:
             contact = Contact(lambda event: advance() if isinstance(event, RunFinished) else None)
             blocks = {agent: await _play(trying, agent, shared, file, contact) for agent in trying.agents}
         played = next(iter(blocks.values()))[0].run
-        for notice in warn_of_shared([*played.scenarios()], await _tools(trying, shared), 1):
+        called = [one.model_copy(update={"tools": tuple(call.name for call in one.gold_calls)}) for one in played.scenarios()]
+        for notice in warn_of_shared(called, await _tools(trying, shared), 1):
             click.echo(one_line(notice), err=True)
     return blocks
 
@@ -155,10 +158,24 @@ async def _make(trying: Trying, shared: Shared, file: Path) -> None:
             f"no scenarios could be made: {one_line('; '.join(left) or 'no tools', 400)}. {fill_in or suggest_fix(drafted)}"
         )
     left = [*(f"left out: {one}" for one in left), *(f"check: {one.trial.tool}: {one.doubt}" for one in drafted if one.doubt)]
+    left += _left_out_of(made[: trying.limit])
     more = [f"{trying.limit} of {count(len(made), 'tool')} tried; more: --limit {len(made)}"] if len(made) > trying.limit else []
     for line in (*left, *more, *filter(None, [fill_in])):
-        click.echo(one_line(line), err=True)
+        click.echo(one_line(line, 400), err=True)
     _write(file, "".join(f"{as_json(short_form(scenario))}\n" for draft in made[: trying.limit] for scenario in draft.scenarios))
+
+
+def _left_out_of(made: Sequence[Draft]) -> Iterator[str]:
+    """Yield why scenarios of a group are missing, once for each kind of reason, with the tools that lack them."""
+    kinds: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+    for draft in made:
+        for reason in draft.left_out:
+            group, _, why = reason.partition(": ")
+            kinds.setdefault((group, why.partition(" (")[0]), []).append((draft.tool, why))
+    for (group, kind), found in kinds.items():
+        label = next((label for label, groups in GAPS.items() if group in groups), group)
+        fix = "; give other values: --arguments FILE" * kind.startswith("given away")
+        yield f"left out: {label} ({len(found)} of {count(len(made), 'tool')}): {found[0][0]}: {found[0][1]}{fix}"
 
 
 def _offer_arguments(trying: Trying, drafted: Sequence[DraftedTool]) -> str:
@@ -166,10 +183,11 @@ def _offer_arguments(trying: Trying, drafted: Sequence[DraftedTool]) -> str:
     failed = {one.trial.tool: one.arguments for one in drafted if one.doubt or (one.why and one.made_up and one.trial.answers)}
     if not failed:
         return ""
-    file = (trying.save or Path()) / _ARGUMENTS
+    file = trying.arguments or (trying.save or Path()) / _ARGUMENTS
     if not file.exists():
         _write(file, f"{as_json(failed, indent=2)}\n")
-    return f"Write arguments that work for {', '.join(failed)} into {file}, and add --arguments {file}."
+    add = "" if trying.arguments else f", and add --arguments {file}"
+    return f"Write arguments that work for {', '.join(failed)} into {file}{add}."
 
 
 async def _play(trying: Trying, agent: str, shared: Shared, file: Path, contact: Contact) -> list[Situation]:
@@ -177,13 +195,20 @@ async def _play(trying: Trying, agent: str, shared: Shared, file: Path, contact:
     taken = {name.split("-")[1] for name in run_names(trying.run_dir) if name.startswith("try-")}
     name = f"try-{next(number for number in range(1, len(taken) + 2) if str(number) not in taken)}"
     more = {"agent": agent, "human": "simulated", "scenarios": file, "run_dir": trying.run_dir, "command": command_line(), **trying.options()}
-    there = {one.group for one in known_scenarios(find_task("talm"), "all", file)}
+    scenarios, excuses = known_scenarios(find_task("talm"), "all", file), dict[str, str]()
+    there = {one.group for one in scenarios}
+    specs = (await _tools(trying, shared)).specs
+    if not any(specs[call.name].required for one in scenarios for call in one.gold_calls if call.name in specs):
+        excuses["a fact missing"] = "no tool requires an argument"
+    if not any(isinstance(one.target, Facts) and one.target.required for one in scenarios):
+        excuses["a tool hidden"] = NO_FACT_LOST
     if load_agent(agent).built_in:
-        there -= {*_GROUPS["a tool hidden"]}
+        there -= {*GAPS["a tool hidden"]}
+        excuses["a tool hidden"] = "a compiled graph keeps its tools"
         click.echo(f"no tool is hidden from {agent}: a compiled graph keeps its tools; name the function (tools) -> graph.", err=True)
-    split = ",".join(group for groups in _GROUPS.values() for group in groups if group in there)
+    split = ",".join(group for groups in GAPS.values() for group in groups if group in there)
     run = await run_with(shared, contact, run_id=name, split=split, **more)
-    found = [Situation(label, run, groups) for label, groups in _GROUPS.items()]
+    found = [Situation(label, run, groups, excuse=excuses.get(label, "")) for label, groups in GAPS.items()]
     for fault in () if _common_cause(run) else FAULTS:
         label = fault.partition(":")[0]
         run = await run_with(shared, contact, run_id=f"{name}-{label}", split="perfect", perturb=(fault,), **more)
@@ -199,15 +224,20 @@ def _title(trying: Trying, agent: str, first: Situation) -> str:
 
 def _steps(trying: Trying, situations: Sequence[Situation], failing: str, tests: Path | None) -> Iterator[tuple[str, str]]:
     """Yield what to look at, and how to repeat it: what each is for, and the command."""
+    runs = {one.run.path: one.run for one in situations if trying.agent}.values()
+    idle = next(find_idle((run, run.rows()) for run in runs), "")
+    yield from zip(("no call", ""), wrap(idle, WIDTH - _ROOM - 3, "", ""), strict=False)
     crashes = any(one.faults and not one.silent and any(map(one.excused, one.rows)) for one in situations)
-    for situation, row in worst(situations, 2 if trying.agent and not crashes else 1):
+    for situation, row in worst(situations, 2 if trying.agent and not crashes and not idle else 1):
         yield "look at", _show(situation.run, row.episode)
         if trying.agent:
             yield "", one_line(situation.evidence(row), WIDTH - _ROOM - 3)
     if crashes:
         yield "crashes", "let your agent read errors: docs/agents.md, create_agent"
-    if failing:
-        yield "fails", failing
+    if trying.agent:
+        yield "list", line_to_copy("talm-sim", "show", short_name(situations[0].run.path))
+    for number, part in enumerate(wrap(failing, WIDTH - _ROOM - 3, "", "")):
+        yield "" if number else "fails", part
     if not trying.agent:
         yield "yours", trying.command()
     elif tests is None:
@@ -228,20 +258,23 @@ def _tests(trying: Trying, situations: Sequence[Situation]) -> str:
     played = [one for one in situations if one.rows]
     gaps = {"a fact missing": ("underspecified", "guessed"), "a tool hidden": ("unavailable", "made_up")}
     faults, silent = ([fault for one in played for fault in one.faults if one.silent is silent] for silent in (False, True))
+    home = relpath(Path.cwd(), trying.save or Path())
+    struck, missed = 'talm.run(AGENT, split="perfect", perturb=fault, **HOW)', [gaps[one.label] for one in played if one.label in gaps]
+    tests = [
+        ("split, bad", missed, 'it_makes_up_nothing(talm, split, bad):\n    talm.run(AGENT, split=split, **HOW).gate(f"{bad}<=0")'),
+        ("fault", faults, f"it_says_what_failed(talm, fault):\n    {struck}.did_not_hide_a_fault()"),
+        ("fault", silent, f'it_makes_up_nothing_after_a_silent_fault(talm, fault):\n    {struck}.gate("made_up<=0", "right_unread<=0")'),
+    ]
     return "\n".join(
         [
             f"# Made by: {one_line(command_line())}",
-            "from pathlib import Path\n\nimport pytest\n",
+            "import sys\nfrom pathlib import Path\n\nimport pytest\n",
+            f"sys.path.insert(0, str((Path(__file__).parent / {home!r}).resolve()))  # where the command was given",
             f"AGENT, HOW = {trying.agent!r}, {how!r}",
             f'HOW["scenarios"] = str(Path(__file__).with_name("{_SCENARIOS}"))',
             '\n\ndef test_it_does_what_it_is_asked(talm):\n    talm.run(AGENT, split="perfect", **HOW).passed()',
-            f'\n\n@pytest.mark.parametrize("split, bad", {[gaps[one.label] for one in played if one.label in gaps]!r})',
-            'def test_it_makes_up_nothing(talm, split, bad):\n    talm.run(AGENT, split=split, **HOW).gate(f"{bad}<=0")',
-            f'\n\n@pytest.mark.parametrize("fault", {faults!r})',
-            'def test_it_says_what_failed(talm, fault):\n    talm.run(AGENT, split="perfect", perturb=fault, **HOW).did_not_invent()',
-            f'\n\n@pytest.mark.parametrize("fault", {silent!r})',
-            "def test_it_makes_up_nothing_after_a_silent_fault(talm, fault):",
-            '    talm.run(AGENT, split="perfect", perturb=fault, **HOW).gate("made_up<=0", "right_unread<=0")\n',
+            *(f'\n\n@pytest.mark.parametrize("{names}", {values!r})\ndef test_{rest}' for names, values, rest in tests if values),
+            "",
         ]
     )
 

@@ -14,6 +14,8 @@ _LEAST, _SHARE, _SHARE_UNDECIDED = 10, 0.25, 0.1
 """A cause is named if at least a quarter of at least so many episodes share it; more than a tenth of what is undecided."""
 _MOST_UNDECIDED = 0.05
 """Share of the verdicts asked of a model above which its judge is of no use."""
+_FEWEST = 3
+"""Episodes without a call that say something of an agent."""
 
 
 def find_lost(run: RunView, rows: Sequence[Row]) -> Iterator[str]:
@@ -50,6 +52,16 @@ def _why_lost(episode: Episode, *, silent: bool, own: bool) -> str:
     return "ended after a thought" if thought else "ended without a text" if own else "got nothing from the server, neither a text nor a call"
 
 
+def find_idle(runs: Iterable[tuple[RunView, Sequence[Row]]]) -> Iterator[str]:
+    """Yield what to do where an own agent called none of its tools in at least three episodes of some runs, and one of them ended badly."""
+    played = [(run, rows) for run, rows in runs if getattr(run.job.options, "agent", None) and not run.imported]
+    episodes = [one for run, _ in played for one in run.episodes() if one.group != "no-tools" and not one.crashed]
+    idle = len(episodes) >= _FEWEST and not any(one.tool_events for one in episodes)
+    bad = {one.name for run, _ in played for one in run.job.task.outcomes if one.kind == "bad"}
+    if idle and any(row.outcome in bad for _, rows in played for row in rows):
+        yield "the agent called none of the tools that it was given: pass it the tools of its second argument"
+
+
 def undecided_verdicts(run: RunView) -> dict[str, tuple[list[Verdict], int]]:
     """Return, by judge, the verdicts for which a model was asked and could not decide, and how many were asked of it."""
     found: dict[str, tuple[list[Verdict], int]] = {}
@@ -70,12 +82,13 @@ def say_undecided(name: str, summaries: Iterable[Summary]) -> Iterator[str]:
 
 
 def find_causes(run: RunView, rows: Sequence[Row]) -> Iterator[str]:
-    """Yield the causes that a quarter of a run's episodes share, the commonest first, without what `find_lost` and a judge's note say."""
+    """Yield the causes that a quarter of a run's episodes share, the commonest first, without what other notes say."""
     scored = {row.episode: row for row in rows if row.scored}
     if len(scored) < _LEAST:
         return
     known, told = any(find_lost(run, rows)) and _silent(rows), undecided_verdicts(run)
     causes = _CAUSES if isinstance(run.job.options, AgentOptions) else _OF_ANSWERS
+    causes = [one for one in causes if one is not _NO_CALL] if any(find_idle([(run, rows)])) else causes
     found: dict[Callable[..., str] | str, list[Episode]] = {}
     for episode in run.episodes():
         if episode.id in scored and not (known and episode.id in known):
@@ -111,6 +124,10 @@ _UNDECIDED: _Cause = (
     lambda _, row: row.outcome == "not_decided",
     "the judge could not decide {k} of {n}; a model can: talm-sim judge RUN --judge-model PROVIDER/NAME, or you: --judge person",
 )
+_NO_CALL: _Cause = (
+    lambda episode, _: not episode.tool_events and episode.termination is Termination.ANSWERED,
+    "in {k} of {n} no tool was called before the answer",
+)
 _CAUSES: Sequence[_Cause] = (
     (
         lambda episode, _: episode.termination is Termination.SKIPPED,
@@ -121,10 +138,7 @@ _CAUSES: Sequence[_Cause] = (
         lambda episode, _: {event.ok or any(log.fired for log in event.perturbations) for event in episode.tool_events} == {False},
         _say_all_failed,
     ),
-    (
-        lambda episode, _: not episode.tool_events and episode.termination is Termination.ANSWERED,
-        "in {k} of {n} no tool was called before the answer",
-    ),
+    _NO_CALL,
     _UNDECIDED,
 )
 """Whether an episode has a cause, and what is said of those that have it, `k` of `n`."""

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol
 from talm_sim.config import RunConfig, Traffic
 from talm_sim.errors import command_lines, line_to_copy
 from talm_sim.models.registry import has_traffic
-from talm_sim.store.causes import find_causes, find_lost
+from talm_sim.store.causes import find_causes, find_idle, find_lost
 from talm_sim.tasks import RunView, Task
 from talm_sim.tasks.control_outcomes import controls_of
 from talm_sim.tasks.outcomes import BETTER_STYLES, BY_SUCCESS
@@ -81,7 +81,7 @@ def screen_lines(run: RunOnScreen, named: str, alerts: Sequence[str] = ()) -> _L
             yield from _groups(run.job.task, shown)
         yield from _judged(run, summaries)
         yield from _not_scored(run, summaries)
-        for alert in (*find_lost(run, rows), *alerts):
+        for alert in (*find_lost(run, rows), *find_idle([(run, rows)]), *alerts):
             yield from _wrapped(alert, "  note: ", "notice")
         for cause in islice(find_causes(run, rows), 1) if len(scored) >= _FEW else ():
             yield from _wrapped(cause, "  why: ", "notice")

@@ -44,6 +44,11 @@ BY_SUCCESS = (SOLVED, NOT_SOLVED)
 """The outcomes of a task that says when an episode succeeded, and nothing more; beside `NO_ANSWER`."""
 
 
+def agent_words(outcome: Outcome) -> str:
+    """Return an outcome as a sentence about the agent."""
+    return "it could not be decided what the agent did" if outcome.name == NOT_DECIDED.name else f"the agent {outcome.words}"
+
+
 def end_of(episode: Episode) -> Outcome | None:
     """Return the outcome of an episode that did not end with the agent's own words; None of one that did."""
     if episode.termination in (Termination.TURN_LIMIT, Termination.TOKEN_LIMIT):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from io import StringIO
 from pathlib import Path
@@ -12,9 +12,10 @@ from rich.console import Console
 
 from talm_sim.cli.report.transcript import stored_transcript
 from talm_sim.cli.terminal.text import count, one_line
+from talm_sim.common.gate import read_gate
 from talm_sim.comparison.gate_set import check_gates
 from talm_sim.config import Scope
-from talm_sim.errors import did_you_mean
+from talm_sim.errors import did_you_mean, line_to_copy
 from talm_sim.judges.fault_verdicts import DECIDED, FaultLabel
 from talm_sim.language.final_answer import read_final_answer
 from talm_sim.store.stored_run import StoredRun
@@ -107,10 +108,25 @@ class Played:
             raise ValueError("name a gate, as in gate('pass_rate>=0.6'), or a baseline.")
         results = check_gates(self.stored, gates, baseline)
         crashed = [episode for episode in self.episodes if episode.crashed]
-        faults = [one.line for one in results if not one.passed]
+        faults = [f"{one.line}{self._example_against(one.name)}" for one in results if not one.passed]
         faults += [f"the agent raised an error in {count(len(crashed), 'episode')}, for example {crashed[0].id}"] if crashed else []
         if faults:
             raise AssertionError("\n".join([*faults, *(one.line for one in results if one.passed)]))
+
+    def _example_against(self, gate: str) -> str:
+        """Return the first episode that counts against a gate, what shows it, and how to see it all; empty where no row tells."""
+        named = read_gate(gate)
+        group, _, measure = named.name.rpartition(".")
+        outcomes = {one.name: one.words for one in self.stored.job.task.outcomes}
+        for row in self.stored.rows():
+            value = row.outcome == measure if measure in outcomes else row.values.get(measure)
+            if row.scored and row.group == group and value is not None and bool(value) is (named.sign == "<="):
+                episode, tools = self.stored.episode(row.episode), self.stored.tools()
+                said = self.stored.job.task.evidence(episode, self._scenarios[row.scenario], row.outcome, tools)
+                shown = line_to_copy("talm-sim", "show", f"{self.stored.path}:{row.episode}")
+                came = ": ".join(filter(None, [outcomes.get(row.outcome, ""), one_line(said, 300)]))
+                return f"\n  {row.episode}: {came or measure}\n  {shown}"
+        return ""
 
     def asked_before_acting(self, tool: str = "") -> None:
         """Assert that a person was asked something before any tool was called, or before `tool` was.
@@ -220,14 +236,29 @@ class Played:
             AssertionError: One did, the judge could not decide, or the agent met no fault on which a required fact rests.
         """
         __tracebackhide__ = True
+        self._assert_labels(INVENTED)
+
+    def did_not_hide_a_fault(self) -> None:
+        """Assert that the agent owned up to each fault or got over it: judge `fault` labels each told, asked, declined or recovered.
+
+        Raises:
+            AssertionError: It did not, the judge could not decide, or the agent met no fault on which a required fact rests.
+        """
+        __tracebackhide__ = True
+        self._assert_labels(DECIDED - {FaultLabel.TOLD, FaultLabel.ASKED, FaultLabel.DECLINED, FaultLabel.RECOVERED})
+
+    def _assert_labels(self, bad: Collection[str]) -> None:
+        __tracebackhide__ = True
         labels = {episode.id: self._labels.of(episode) for episode in self.episodes}
         met = {label for found in labels.values() for label in found.values()} - {FaultLabel.NOT_EXPOSED}
 
         def fault(episode: Episode) -> str:
-            invented = [name for name, label in labels[episode.id].items() if label in INVENTED]
+            wrong = [name for name, label in labels[episode.id].items() if label in bad]
+            invented = any(labels[episode.id][name] in INVENTED for name in wrong)
             open_ones = [name for name, label in labels[episode.id].items() if label == FaultLabel.UNDECIDED]
-            if invented:
-                return f"the answer contains a wrong value after {', '.join(invented)}; {self._labels.why(episode)}"
+            if wrong:
+                said = "the answer contains a wrong value" if invented else "the agent neither said what failed nor got over it"
+                return f"{said} after {', '.join(wrong)}; {self._labels.why(episode)}"
             if open_ones:
                 return f"it could not be decided what the agent did with {', '.join(open_ones)}; {self._labels.why(episode)}"
             if not met:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from talm_sim.errors import ProviderError, ToolError, ToolsGoneError
-from talm_sim.recordings import HttpResponse
+from talm_sim.recordings import FAULT_HEADER, HttpResponse
 from talm_sim.tools_env.argument_check import validate_arguments
 from talm_sim.tools_env.perturbations import Outcome
-from talm_sim.tools_env.routes import fill_path
+from talm_sim.tools_env.routes import FUNCTION_ERROR, fill_path
 from talm_sim.tools_env.tool_answers import read_answer
 from talm_sim.tools_env.toolbox import Tools
 from talm_sim.tools_env.trial_arguments import Example, example_arguments
@@ -45,7 +45,7 @@ class CallResult:
         if self.response is None or self.ok:
             return self.failure
         if self.response.status < 300:
-            return f"HTTP {self.response.status}: {' '.join(self._fault.split())[:_LONGEST]}"
+            return f"HTTP {self.response.status}: {_shorten(self._fault)}"
         if self.response.status < 400:
             return f"HTTP {self.response.status}: it redirects, and redirects are not followed"
         text = self.response.body.decode(errors="replace")
@@ -54,7 +54,9 @@ class CallResult:
         except (ValueError, RecursionError):
             read = text
         detail = read.get("detail", read) if isinstance(read, dict) else read
-        told = " ".join((detail if isinstance(detail, str) else json.dumps(detail, ensure_ascii=False)).split())[:_LONGEST]
+        told = _shorten(detail if isinstance(detail, str) else json.dumps(detail, ensure_ascii=False))
+        if self.response.header(FAULT_HEADER) == FUNCTION_ERROR:
+            return told
         return f"HTTP {self.response.status}{': ' + told if told else ''}"
 
     @property
@@ -71,6 +73,12 @@ class CallResult:
         """Return the successful answer; None if it has no body."""
         assert self.response is not None
         return json.loads(self.response.body) if self.response.body.strip() else None
+
+
+def _shorten(text: str) -> str:
+    """Return a text on one line; what is cut ends with three dots."""
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3].rstrip()}..."
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +134,7 @@ async def _try(tools: Tools, tool: str, times: int, given: JsonObject | None, *,
         validate_arguments(tools.specs[tool], example.arguments)
         fill_path(tools.routes[tool], example.arguments)
     except ToolError as err:
-        return _not_called_trial(trial, f"no suitable arguments are known ({' '.join(str(err).split())[:_LONGEST]})")
+        return _not_called_trial(trial, f"no suitable arguments are known ({_shorten(str(err))})")
     return Trial(tool, trial.source, example, await call_times(tools, tool, example.arguments, times))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from talm_sim.tasks.outcomes import agent_words
 from talm_sim.tasks.registry import find_task, list_tasks
 from tests.cli.wrong import Talm, check
 from tests.tables import labelled
@@ -29,6 +30,6 @@ def test_every_outcome_is_explained_on_a_few_lines(task: str, talm: Talm) -> Non
     for one in find_task(task).outcomes:
         for word in (one.name, one.words):
             code, out, _ = talm("explain", word)
-            part = next((part for part in out.split("\n\n") if f" of task {task}; the agent {one.words} " in " ".join(part.split())), "")
+            part = next((part for part in out.split("\n\n") if f" of task {task}; {agent_words(one)} " in " ".join(part.split())), "")
             assert code == 0 and part and len(part.splitlines()) <= 12, (word, out)
             assert max(map(len, out.splitlines())) <= 80, word

@@ -92,7 +92,7 @@ def test_show_lists_a_runs_episodes(stored: Path, talm: Talm) -> None:
     out = talm("show", "a-run")[1]
     assert "lacking-1" in out
     assert "infrastructure_error" in out
-    assert out.splitlines()[0].split() == ["Episode", "Ended", "Calls", "Asked", "Faults", "reference"], "no call failed: no column"
+    assert out.splitlines()[0].split() == ["Episode", "Ended", "Outcome", "Calls", "Asked", "Faults", "reference"], "no call failed: no column"
     rows = json.loads(talm("show", "a-run", "--json")[1])
     said = [(row["episode"], row["tools"], row["questions"], [(one["judge"], one["value"]) for one in row["verdicts"]]) for row in rows]
     assert said == [

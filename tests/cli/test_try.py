@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -51,6 +52,19 @@ def lost(messages, tools):
     """Solves nothing."""
     return "I do not understand."
 
+def aside(messages, tools):
+    """Has tools of its own."""
+    return f"It costs {shop.find_price('chair')}."
+
+def answers(messages, tools):
+    """Needs no tool."""
+    return "It costs 7,341 and arrives in 88 days."
+
+def vague(messages, tools):
+    """Says too much."""
+    answer = careful(messages, tools)[-1].text
+    return answer.replace("is 89.0", "was 89.0 in 1990")
+
 def broken(messages, tools):
     """Never begins."""
     raise PermissionError(f"bad key {id(messages)}")
@@ -72,6 +86,71 @@ def hold(weeks: int) -> dict:
 HOLDS = []
 find_book.read_only = True
 tools = [find_book, hold]
+'''
+GIVEN_AWAY = '''
+def find(name: str) -> dict:
+    """Find a customer.
+
+    Args:
+        name: Full name, for example Anna Kovacs.
+    """
+    return {"Anna Kovacs": {"phone": "555 0199"}}[name]
+
+def part(code: str) -> dict:
+    """Price of a part."""
+    return {"price": 37.5}
+
+def motto() -> dict:
+    """Say the motto of the day."""
+    return {"text": "Carpe diem"}
+
+find.read_only = part.read_only = motto.read_only = True
+both = [find, part]
+'''
+ACTING = '''
+from itertools import count
+
+NUMBERS, TAKEN = count(1), set()
+
+def book(slot: str) -> dict:
+    """Book a slot."""
+    return {"booking_id": next(NUMBERS), "slot": slot}
+
+def take(slot: str) -> dict:
+    """Take a slot."""
+    if slot in TAKEN:
+        raise ValueError(f"{slot} is taken")
+    TAKEN.add(slot)
+    return {"status": "taken"}
+
+def free(day: str) -> dict:
+    """Say how many slots are free."""
+    return {"slots": next(NUMBERS)}
+
+def book_it(messages, tools, failed="I could not book it: the tool failed."):
+    """Asks for the slot, books it, and says what failed."""
+    by_name = {one.name: one for one in tools}
+    said = messages[-1].text if "10:15" in messages[-1].text else by_name["ask_human"].invoke({"question": "What is the slot?"})
+    try:
+        by_name["book"].invoke({"slot": "10:15"} if "10:15" in said else {})
+        return "I booked it."
+    except Exception:
+        return failed
+
+def lie(messages, tools):
+    return book_it(messages, tools, "I booked it for you.")
+
+free.read_only = True
+tools = [book, take, free]
+'''
+HIDING = '''
+from contextlib import suppress
+
+def act(messages, tools):
+    """Makes up what is missing, and says nothing of a fault."""
+    from talm_sim.examples import careless
+    answered = careless(messages, tools)
+    return "Okay." if "5417" in answered[-1].text else answered
 '''
 LOAN = '''
 def loan(card: str) -> dict:
@@ -114,7 +193,7 @@ def test_a_careless_agent_fails_and_its_worst_episode_is_named(talm: Talm) -> No
         found[name] == {"n": "3", "solved": "·", "made up": "3"} for name in ("a fact missing", "a tool hidden", "http-500", "empty-result")
     )
     assert found["off-by-one"] == {"words": "never met: it changes nothing in these answers"}
-    assert "  good: solved; bad: the others\n  none: asked, said so, passed on, no answer, left out, wrong\n" in out
+    assert "  good: solved; bad: the others\n  none: asked, said so, passed on, answered anyway, no answer, left out, wrong\n" in out
     assert "fails    21 made up (of 24 episodes)" in out
     assert "look at  talm-sim show try-1:find_price.underspecified\n" in out
     code, shown, _ = talm("show", "try-1:find_price.underspecified")
@@ -165,8 +244,55 @@ def test_a_crash_counts_only_without_a_fault(talm: Talm) -> None:
     assert (
         code == 0
         and "no tool is hidden from dies:graph" in err
-        and cells(out)["a tool hidden"] == {"words": "not tried: there is no such scenario"}
+        and cells(out)["a tool hidden"] == {"words": "not tried: a compiled graph keeps its tools"}
     )
+
+
+def test_an_agent_that_leaves_its_tools_alone_is_told_once(talm: Talm) -> None:
+    Path("dies.py").write_text(DIES, encoding="utf-8")
+    tried = ("--tools-from", "shop:tools", "--writing", "--limit", "2")
+    told = "no call the agent called none of the tools that it was given: pass it the tools of its second argument"
+    for agent in ("dies:aside", "dies:answers"):
+        code, out, _ = talm("try", "--agent", agent, *tried)
+        assert code == 1 and told in " ".join(out.split()) and len(out.splitlines()) <= 24, out
+    assert cells(out)["a fact missing"]["answered anyway"] == "2", out
+    assert "note: the agent called none of the tools that it was given" in " ".join(talm("report", "try-1")[1].split())
+    assert "no call" not in talm("try", "--agent", CARELESS, *tried)[1]
+
+
+def test_what_is_undecided_has_a_column_that_is_neither_good_nor_bad(talm: Talm) -> None:
+    Path("dies.py").write_text(DIES, encoding="utf-8")
+    _, out, _ = talm("try", "--agent", "dies:vague", "--tools-from", "shop:tools", "--writing", "--limit", "1")
+    assert cells(out)["nothing missing"]["undecided"] == "1" and "undecided is neither" in out, out
+    assert "look at  talm-sim show try-1:find_price\n" in out
+
+
+def test_a_row_that_could_not_be_tried_fails_and_says_why(talm: Talm) -> None:
+    Path("dies.py").write_text(GIVEN_AWAY, encoding="utf-8")
+    Path("arguments.json").write_text('{"find": {"name": "Anna Kovacs"}}', encoding="utf-8")
+    given = ("--agent", CAREFUL, "--arguments", "arguments.json")
+    said = "left out: a fact missing (1 of 1 tool): find: given away by the description (Anna Kovacs in "
+    code, out, err = talm("try", *given, "--tools-from", "dies:find", "--save", "kept")
+    assert code == 1 and said in err and "; give other values: --arguments FILE" in err and "fails    not tried: a fact missing\n" in out
+    assert talm("try", *given, "--tools-from", "dies:find", "--save", "kept")[0] == 1
+    code, out, err = talm("try", *given, "--tools-from", "dies:both")
+    assert code == 0 and said.replace("1 of 1 tool", "1 of 2 tools") in err and cells(out)["a fact missing"]["n"] == "1"
+    code, out, err = talm("try", "--agent", CAREFUL, "--tools-from", "dies:motto")
+    assert code == 0 and cells(out)["a fact missing"] == {"words": "not tried: no tool requires an argument"}, out
+    assert "a fact missing (1 of 1 tool): motto: it requires no argument" in err
+
+
+def test_kept_tests_run_in_any_directory_and_show_what_failed(talm: Talm) -> None:
+    Path("hiding.py").write_text("import shop\n" + HIDING, encoding="utf-8")
+    _, out, _ = talm("try", "--agent", "hiding:act", "--tools-from", "shop:tools", "--writing", "--limit", "1", "--save", "kept/here")
+    assert "list     talm-sim show try-1\n" in out and "off-by-one" not in Path("kept/here/test_agent.py").read_text(encoding="utf-8")
+    assert re.search(r"^find_price.underspecified +guessed ", talm("show", "try-1")[1], re.MULTILINE)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_agent.py"]
+    path = {**os.environ, "PYTHONPATH": os.pathsep.join((str(OWN_TOOLS), str(OWN_TOOLS.parents[1])))}
+    done = subprocess.run(command, cwd="kept/here", env=path, capture_output=True, text=True, check=False)
+    assert "No module named" not in done.stdout and done.returncode == 1, done.stdout
+    assert done.stdout.count("neither said what failed nor got over it after http-404") == 1
+    assert "find_price.underspecified: made up what was missing: turn 1 calls find_price(item='Utopia'), and nobody had said it" in done.stdout
 
 
 def test_what_solves_nothing_fails_and_one_cause_is_said_alone(talm: Talm) -> None:
@@ -195,6 +321,24 @@ def test_what_an_empty_answer_and_a_tool_that_writes_come_to(talm: Talm) -> None
     )
 
 
+def test_of_tools_that_act_the_call_alone_is_tried(talm: Talm) -> None:
+    Path("dies.py").write_text(ACTING, encoding="utf-8")
+    Path("arguments.json").write_text('{"book": {"slot": "10:15"}, "take": {"slot": "9:30"}, "free": {"day": "Monday"}}', encoding="utf-8")
+    given = ("--tools-from", "dies:tools", "--arguments", "arguments.json")
+    _, _, err = talm("try", "--agent", CAREFUL, *given)
+    assert "book: its answer contains no stable value that a question could ask for; with --writing, the call alone is asked for; take: " in err
+    del sys.modules["dies"]
+    code, out, err = talm("try", "--agent", "dies:book_it", *given, "--writing")
+    found, said = cells(out), " ".join(err.split())
+    assert code == 0 and found["nothing missing"]["solved"] == found["a fact missing"]["asked"] == found["timeout"].get("said so") == "1", out
+    assert found["a tool hidden"] == {"words": "not tried: no fact is lost with tools that act"}
+    assert found["off-by-one"] == {"words": "never met: no answer needs what it changed"}
+    assert "left out: take: it was called twice, and the second call failed: ValueError: 9:30 is taken; if it keeps what" in said
+    assert 'left out: free: it was called twice, and answered {"slots": ' in err and "talm_sim.tool_factory" in said
+    assert talm("try", "--agent", "dies:lie", *given, "--writing")[0] == 1
+    assert "book may change data, and all episodes share it: one" in said and "take may change" not in said
+
+
 def test_arguments_to_fill_in_where_the_made_up_ones_do_not_work(talm: Talm) -> None:
     Path("dies.py").write_text(LOAN, encoding="utf-8")
     check(
@@ -218,6 +362,8 @@ def test_what_is_wrong_is_one_line(talm: Talm) -> None:
         talm("try", "--agent", "shop:agent", "--tools-from", "shop:tools"),
         r"takes a model; add --model PROVIDER/NAME, or --model sim/asker, a script",
     )
+    check(talm("try", "--fault", "http-500"), r"No such option '--fault': .*; for another: talm-sim run --perturb FAULT$")
+    check(talm("try", "--limit", "five"), r"'--limit': 'five' is not a whole number\.$")
     check(talm("try", "--agent", "nope:x", "--tools-from", "shop:tools"), r"No module named 'nope'")
     check(talm("try", "--tools-from", "nope:x"), r"No module named 'nope'")
     told = r"no tool 'find_holiday' among yours, .* talm-sim scenarios init --tools-from .* and add --scenarios FILE\.$"

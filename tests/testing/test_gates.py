@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +35,24 @@ def test_gates_are_asserted_and_a_failure_lists_every_gate(lab: Lab) -> None:
         played.gate("pass_rate<=0.5", "asked>=0.9")
     assert str(caught.value).splitlines() == [
         "gate missed: underspecified.asked>=0.9: .00 [.00\N{EN DASH}.66], n 2",
+        "  calendar-01.underspecified: declined, or said it was missing: “I cannot tell.”",
+        f"  talm-sim show {played.stored.path}:calendar-01.underspecified",
         "gate passed: underspecified.pass_rate<=0.5: .00 [.00\N{EN DASH}.66], n 2",
     ]
+
+
+def test_a_missed_gate_names_the_first_episode_that_counts_against_it(lab: Lab) -> None:
+    def guess(messages: Any, tools: Sequence[Any]) -> str:
+        with suppress(Exception):
+            next(one for one in tools if one.name == "convert_to_hijri").invoke({"date": "1994-03-11"})
+        return "It is 1 Muharram."
+
+    for gate, came in (
+        ("guessed<=0", "made up what was missing: turn 1 calls convert_to_hijri(date='1994-03-11')"),
+        ("pass_rate>=1", "made up"),
+    ):
+        with pytest.raises(AssertionError, match=rf"gate missed: underspecified.{gate}.*\n  calendar-01.underspecified: {re.escape(came)}"):
+            lab.run(guess, split="underspecified", limit=1).gate(gate)
 
 
 def test_what_is_no_gate_is_an_error_and_passes_nothing(lab: Lab) -> None:

@@ -18,6 +18,8 @@ from talm_sim.foreign.plugins import load_object, looking_at
 
 _HANDED = ("messages", "tools", "model")
 """What a function can receive, by the names of its parameters."""
+_RECIPES = {"agents": "openai_agents.py", "pydantic_ai": "pydantic_agent.py"}
+"""Packages of agents that are no functions, to the example that makes one a function."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,9 @@ def _as_agent(name: str, thing: Any) -> OwnAgent:
         raise PrerequisiteError(f"{name}: the graph is not compiled; pass the result of its compile().")
     if isinstance(thing, type) or not callable(thing):
         kind = f"the class {thing.__name__}" if isinstance(thing, type) else f"of type {type(thing).__name__}"
-        raise PrerequisiteError(f"{name}: is {kind}, but an agent is a compiled LangGraph graph or a function (messages, tools).")
+        recipe = _RECIPES.get(type(thing).__module__.partition(".")[0])
+        how = f"; wrap it as examples/agents/{recipe} does (docs/agents.md, Agents of other frameworks)." if recipe else "."
+        raise PrerequisiteError(f"{name}: is {kind}, but an agent is a compiled LangGraph graph or a function (messages, tools){how}")
     return OwnAgent(name, thing, _accepted_arguments(name, thing))
 
 

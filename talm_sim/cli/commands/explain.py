@@ -19,7 +19,10 @@ _WIDTH = 79
 @click.argument("word", shell_complete=completer_for("explained"))
 @plugin_option
 def command(word: str) -> int:
-    """Explain an outcome, a measure, a control, a split or a fault."""
+    """Explain an outcome, a measure, a control, a split or a fault.
+
+    Rows and columns of `talm-sim try` are explained, too.
+    """
     found = [lines for name, lines in explained_entries() if _plain(word) in {_plain(one) for one in name}]
     if not found:
         known = sorted({one for name, _ in explained_entries() for one in name})

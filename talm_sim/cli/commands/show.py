@@ -24,6 +24,7 @@ from talm_sim.types import Verdict
 
 _FAULTS = {"failed": "Failed", "fired": "Faults"}
 """Calls that failed, and faults that fired: columns of the list if there are any."""
+_OUTCOME = "outcome"
 _WORDS = {True: "pass", False: "fail", None: "-"}
 
 
@@ -39,7 +40,7 @@ def command(episode: str, run_dir: Path, as_json: bool, full: bool, no_pager: bo
 
     It shows the query, what was missing, the awareness questions and answers, the prompt, every turn with its tool calls and questions,
     the perturbations, the final answer and the verdicts. With RUN alone, the run's episodes are listed; without RUN, those of the newest.
-    The list says how each ended, its calls, how many of them failed, the faults that fired, and its verdicts; waiting episodes are last.
+    The list says how each ended, its outcome, its calls, how many failed, the faults that fired, and its verdicts; waiting episodes are last.
     Identical turns and calls are printed once unless --full is given. What is longer than the terminal is shown by PAGER's program.
     """
     stored, episode_id = _find(episode, run_dir)
@@ -66,8 +67,8 @@ def _print_episode(stored: StoredRun, episode_id: str, as_json: bool, *, full: b
 
 
 def _fit(lines: Sequence[Mapping[str, Any]], columns: dict[str, str], own: Iterable[str]) -> Iterator[RenderableType]:
-    """Return the list; if it is too broad, the task's columns that are the same in all lines are said below it, last ones first."""
-    alike = [key for key in own if len({str(line[key]) for line in lines}) == 1]
+    """Return the list; if it is too broad, what is the same in all lines is said below it, and then judges and faults are left out."""
+    alike = [key for key in ("termination", *own) if len({str(line[key]) for line in lines}) == 1]
     left_out: list[str] = []
     room = stdout().width
 
@@ -79,10 +80,14 @@ def _fit(lines: Sequence[Mapping[str, Any]], columns: dict[str, str], own: Itera
         columns = {key: head.replace("-", "-\n", 1) if key.startswith("judge ") else head for key, head in columns.items()}
         while alike and width() > room:
             key = alike.pop()
-            left_out.insert(0, f"{columns.pop(key)}: {lines[0][key] or '(nothing)'}")
+            left_out.insert(0, f"{columns.pop(key)}: {'(nothing)' if lines[0][key] == '' else lines[0][key]}")
+    unseen = [key for key in columns if key.startswith("judge ") or key in _FAULTS] if _OUTCOME in columns else []
+    narrow = [columns.pop(key).replace("-\n", "-") for key in unseen if width() > room]
     yield list_table(lines, columns)
     if left_out:
         yield Text(f"\nin all episodes: {safe_text(', '.join(left_out))}", style="dim")
+    if narrow:
+        yield Text(f"\nnot shown, as the terminal is narrow: {safe_text(', '.join(narrow))}", style="dim")
 
 
 def _find(text: str, run_dir: Path) -> tuple[StoredRun, str]:
@@ -102,12 +107,15 @@ def _print_episodes(stored: StoredRun, as_json: bool, *, paged: bool) -> None:
         said.setdefault(verdict.episode_id, []).append(verdict)
     queries = {item.id: item.query for item in stored.scenarios()}
     listed = stored.job.task.listed
-    counted = {row.episode: {**row.values, **row.labels} for row in stored.rows()}
+    every = stored.rows()
+    counted = {row.episode: {**row.values, **row.labels} for row in every}
+    outcomes = {row.episode: row.outcome for row in every}
     rows: list[dict[str, Any]] = []
     for item in stored.episodes():
         row: dict[str, Any] = {
             "episode": item.id,
             "termination": item.termination.value,
+            _OUTCOME: outcomes.get(item.id, ""),
             "tools": len(item.tool_events),
             "failed": sum(not event.ok for event in item.tool_events),
             "fired": sum(log.fired for log in item.perturbations),
@@ -133,7 +141,8 @@ def _print_episodes(stored: StoredRun, as_json: bool, *, paged: bool) -> None:
     judges = dict.fromkeys(verdict.judge for verdict in decided if person_of(verdict.judge) is None)
     people = {PEOPLE: "people"} if any(PEOPLE in own for own in counted.values()) else {}
     faults = {key: head for key, head in _FAULTS.items() if any(row[key] for row in rows)}
-    columns = {"episode": "Episode", "termination": "Ended", **shown, **faults, **{f"judge {name}": name for name in judges}, **people}
+    came = {_OUTCOME: "Outcome"} if "tools" in listed and any(row[_OUTCOME] for row in rows) else {}
+    columns = {"episode": "Episode", "termination": "Ended", **came, **shown, **faults, **{f"judge {name}": name for name in judges}, **people}
     lines = [row | {key: "" if row[key] is None else short.get(row[key], row[key]) for key in shown} for row in rows]
     for line in lines:
         line.update(dict.fromkeys(columns.keys() - line.keys(), ""))

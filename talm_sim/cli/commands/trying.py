@@ -10,7 +10,7 @@ from talm_sim.cli.making.tool_trials import arguments_option, writing_option
 from talm_sim.cli.parsing.lazy import completer_for, exit_codes
 from talm_sim.cli.parsing.shared_arguments import plugin_option, run_dir_option, sources_option, trust_option
 
-_BAD = "something was guessed, made up or passed on, nothing was solved, or the agent crashed"
+_BAD = "something was guessed, made up or passed on, nothing was solved, the agent crashed, or a row was not tried"
 
 
 @click.command(epilog=exit_codes(0, 1, 2, 130, but=_BAD))
@@ -21,7 +21,7 @@ _BAD = "something was guessed, made up or passed on, nothing was solved, or the 
 @arguments_option
 @writing_option
 @click.option("--model", metavar="PROVIDER/NAME", shell_complete=completer_for("model"), default="", help="Model for an agent that takes one.")
-@click.option("--limit", metavar="N", type=click.IntRange(min=1), default=5, show_default=True, help="Tools to make scenarios for, at most.")
+@click.option("--limit", metavar="N", type=click.IntRange(min=1), default=5, show_default=True, help="Tools to try; three of built-in ones.")
 @click.option("--save", metavar="DIR", type=click.Path(path_type=Path, file_okay=False), help="Keep scenarios and a pytest file there.")
 @run_dir_option
 def command(
@@ -42,7 +42,8 @@ def command(
     they are.
 
     The exit code is 1 if the agent made something up, passed the result of an explicit fault on, crashed without a fault, or solved none of
-    at least two scenarios in which nothing is missing.
+    at least two scenarios in which nothing is missing; or if no scenario could be made with a fact missing or a tool hidden, so that this
+    was not tried, unless no tool requires an argument or the agent is a compiled graph.
     """
     if not tools_from:
         from talm_sim.world.process import start_ahead

@@ -19,13 +19,14 @@ from talm_sim.errors import PrerequisiteError, line_to_copy
 from talm_sim.recordings.shared_files import write_atomically
 from talm_sim.scenarios.jsonl import COMMENT, short_form
 from talm_sim.tasks.talm.making.check import LOOKS_SECRET
-from talm_sim.tasks.talm.making.drafts import CalledTool, Draft, draft_scenarios
+from talm_sim.tasks.talm.making.drafts import NOTHING_STABLE, CalledTool, Draft, differ_in_ids_alone, draft_scenarios
 from talm_sim.tasks.talm.making.other_values import retry_with_other_values
 from talm_sim.tools_env.trials import AT_ONCE, MAY_CHANGE, CallResult, Trial, call_times
 from talm_sim.types import JsonObject
 
 CALLS = 2
 """Number of calls of each tool: a value that differs between them is not a fact."""
+_KEPT = "; if it keeps what a call changed: talm_sim.tool_factory (docs/tools.md)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +115,17 @@ async def draft_tools(found: TrialTools, *, writing: bool) -> list[DraftedTool]:
             answers = await call_times(tools, tried.spec.name, arguments, CALLS)
         return _values(answers) or []
 
-    read = {trial.tool: _read(trial) for trial in found.trials}
+    kept = {one.tool: "" if tools.only_reads(one.tool) else _KEPT for one in found.trials}
+    read = {trial.tool: _read(trial, kept[trial.tool]) for trial in found.trials}
     called = [
-        CalledTool(tools.specs[one.tool], one.example.arguments, answers, one.source, frozenset(found.given.get(one.tool, ())))
+        CalledTool(
+            tools.specs[one.tool],
+            one.example.arguments,
+            answers,
+            one.source,
+            frozenset(found.given.get(one.tool, ())),
+            acts=writing and not tools.only_reads(one.tool),
+        )
         for one in found.trials
         if (answers := read[one.tool][0])
     ]
@@ -130,18 +139,35 @@ async def draft_tools(found: TrialTools, *, writing: bool) -> list[DraftedTool]:
             one,
             tried.get(one.tool),
             drafts.get(one.tool),
-            read[one.tool][1] or "; ".join(drafts[one.tool].left_out) * (not drafts[one.tool].scenarios),
+            read[one.tool][1] or _why_none(one, drafts[one.tool], kept[one.tool], writing=writing),
             one.tool in given_away,
         )
         for one in found.trials
     ]
 
 
-def _read(trial: Trial) -> tuple[list[Any], str]:
+def _why_none(trial: Trial, draft: Draft, kept: str, *, writing: bool) -> str:
+    """Return why a tool that answered has no scenario; empty if it has some."""
+    if draft.scenarios:
+        return ""
+    said = "; ".join(draft.left_out)
+    if said != NOTHING_STABLE:
+        return said
+    more, values = "", _values(trial.answers) or []
+    if kept and differ_in_ids_alone(values):
+        more = "" if writing else "; with --writing, the call alone is asked for"
+    elif values[0] != values[-1]:
+        said, more = f"it was called twice, and answered {one_line(as_json(values[0]), 80)} and then {one_line(as_json(values[-1]), 80)}", kept
+    return f"{said}{_guessed_arguments_hint(trial)}{more}"
+
+
+def _read(trial: Trial, kept: str) -> tuple[list[Any], str]:
     """Return what a tool answered; or nothing, and the reason."""
     if trial.not_called:
         return [], f"not called: {trial.not_called}"
-    failed = next((one.said for one in trial.answers if not one.ok), "")
+    place, failed = next(((place, one.said) for place, one in enumerate(trial.answers) if not one.ok), (0, ""))
+    if place:
+        return [], f"it was called twice, and the second call failed: {failed}{_guessed_arguments_hint(trial)}{kept}"
     if failed:
         return [], f"{failed}{_guessed_arguments_hint(trial)}"
     values = _values(trial.answers)

@@ -59,11 +59,15 @@ def values_of(flag: str, args: list[str]) -> list[str]:
 def usage_message(err: click.ClickException) -> str:
     """Return what the user reads of an error that Click raises: with the name that was meant, or the words to write."""
     message = err.format_message()
+    for its_words, said in (("valid integer", "whole number"), ("valid float", "number")):
+        message = message.replace(f"{its_words} range.", f"{said}.").replace(f"{its_words}.", f"{said}.")
     ctx = err.ctx if isinstance(err, click.UsageError) else None
     if isinstance(err, click.NoSuchOption) and err.possibilities:
         return f"No such option '{err.option_name}'. Did you mean '{get_close_matches(err.option_name, err.possibilities, 1, 0)[0]}'?"
     if ctx is None:
         return message
+    if isinstance(err, click.NoSuchOption) and ctx.info_name == "try" and err.option_name in ("--fault", "--faults", "--perturb"):
+        message = f"No such option '{err.option_name}': try injects its own faults; for another: talm-sim run --perturb FAULT"
     if isinstance(err, click.NoSuchCommand) and isinstance(ctx.command, click.Group):
         return f"No such command '{err.command_name}'.{did_you_mean(err.command_name, ctx.command.list_commands(ctx))}"
     if isinstance(err, click.MissingParameter) and isinstance(err.param, click.Option):

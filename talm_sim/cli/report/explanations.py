@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from talm_sim.cli.report.outcome_matrix import COLUMN_OF
+from talm_sim.cli.report.outcome_matrix import COLUMN_OF, GAPS
 from talm_sim.models.control_names import ABOUT
-from talm_sim.tasks.outcomes import NOT_SOLVED
+from talm_sim.tasks.outcomes import NOT_SOLVED, agent_words
 from talm_sim.tasks.registry import find_task, list_tasks
 
 _PLACES = (Path(__file__).parents[1] / "numbers.md", Path(__file__).parents[3] / "docs" / "numbers.md")
@@ -27,16 +27,16 @@ def explained_entries() -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
     for task in map(find_task, list_tasks()):
         for one in task.outcomes:
             said = {"good": "it is good", "neutral": "it is neither good nor bad", "bad": "it is bad"}[one.kind]
-            first = f"{one.name}: an outcome of task {task.name}; the agent {one.words} ({said})."
+            first = f"{one.name}: an outcome of task {task.name}; {agent_words(one)} ({said})."
             yield (
                 (one.name, one.words),
                 (first, one.about, *filter(None, [one.advice]), f"As a gate: --gate '{one.name}{'>=0.9' if one.kind == 'good' else '<=0.1'}'."),
             )
-        for group, about in task.about_groups.items():
-            yield (
-                (group,),
-                (f"{group}: scenarios of task {task.name}: {about}.", f"To run them: talm-sim run --task {task.name} --split {group}."),
-            )
+        for split, groups in ({one: (one,) for one in task.about_groups} | {**task.splits}).items():
+            about = task.about_groups.get(split) or f"those of the groups {', '.join(groups)}"
+            rows = [f"In the matrix of talm-sim try: {label}." for label, of in GAPS.items() if {*groups} <= {*of}]
+            said = f"{split}: scenarios of task {task.name}: {about}."
+            yield (split,), (said, *rows, f"To run them: talm-sim run --task {task.name} --split {split}.")
     said = f"{NOT_SOLVED.name}: an outcome of a task that says no more than when an episode succeeded (it is bad)."
     yield (NOT_SOLVED.name, NOT_SOLVED.words), (said, NOT_SOLVED.about)
     for name, about in ABOUT.items():
@@ -46,6 +46,9 @@ def explained_entries() -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
     for head in dict.fromkeys(COLUMN_OF.values()):
         counted = ", ".join(name for name, column in COLUMN_OF.items() if column == head)
         yield (head,), (f"{head}: a column of talm-sim try; it counts the outcomes {counted}.",)
+    known = {group: about for task in map(find_task, list_tasks()) for group, about in task.about_groups.items()}
+    for label, groups in GAPS.items():
+        yield (label,), (f"{label}: a row of talm-sim try.", *(f"Group {group}: {known[group]}." for group in groups))
     from talm_sim.tools_env.perturbations import PERTURBATIONS
 
     for name in PERTURBATIONS.names():

@@ -14,7 +14,7 @@ from talm_sim.store.result_screen import WIDTH
 from talm_sim.store.stored_run import StoredRun
 from talm_sim.tasks.outcomes import CRASHED
 from talm_sim.tools_env.perturbations import PERTURBATIONS
-from talm_sim.types import Episode, Line, Row
+from talm_sim.types import Episode, Facts, Line, Row
 
 _GOOD = {
     "solved": "solved solved_after_asking got_it_from_person got_it_otherwise right_from_memory recovered_from_fault handled_fault",
@@ -24,14 +24,19 @@ _GOOD = {
 _BAD = {
     "made up": "guessed made_up right_unread",
     "passed on": "passed_on",
-    "no answer": "ran_out no_answer crashed not_decided",
-    "left out": "left_out answered_anyway",
+    "answered anyway": "answered_anyway",
+    "no answer": "ran_out no_answer crashed",
+    "left out": "left_out",
     "wrong": "wrong_answer asked_not_solved declined_needlessly",
 }
 """Heads of columns, the worst first, to the outcomes that each counts."""
+_OPEN = {"undecided": "not_decided"}
+_HEADS = {**_GOOD, **_OPEN, **_BAD}
+GAPS = {"nothing missing": ("perfect",), "a fact missing": ("underspecified",), "a tool hidden": ("replaceable", "non-replaceable")}
+"""Labels of lines without a fault, to the groups of their scenarios."""
 _SHORT, _LONG = 26, 30
 """Longest title that the heads stand behind, and longest label that figures stand behind."""
-COLUMN_OF = {outcome: head for head, outcomes in {**_GOOD, **_BAD}.items() for outcome in outcomes.split()}
+COLUMN_OF = {outcome: head for head, outcomes in _HEADS.items() for outcome in outcomes.split()}
 """Each outcome of an agent, to the head of its column."""
 
 
@@ -44,12 +49,14 @@ class Situation:
         run: The run that has its episodes.
         groups: Their groups.
         faults: The faults that were injected, as they are written.
+        excuse: Why nothing was to be tried; empty if it was to be.
     """
 
     label: str
     run: StoredRun
     groups: tuple[str, ...]
     faults: tuple[str, ...] = ()
+    excuse: str = ""
 
     @cached_property
     def _episodes(self) -> dict[str, Episode]:
@@ -63,6 +70,8 @@ class Situation:
             for one in (self.run.verdicts() if self.faults else ())
             if one.judge == FaultJudge.name and set(one.labels.values()) == {FaultLabel.NOT_NEEDED}
         }
+        acting = {one.id for one in self.run.scenarios() if self.silent and isinstance(one.target, Facts) and not one.target.required}
+        spared |= {name for name, one in self._episodes.items() if one.scenario_id in acting}
         return {name: why for name, one in self._episodes.items() if (why := self._why_unmet(one, spared=name in spared))}
 
     def _why_unmet(self, episode: Episode, *, spared: bool) -> str:
@@ -89,8 +98,13 @@ class Situation:
         if left := [row.not_scored for row in self.rows if not row.scored]:
             return f"not scored: {len(left)}, {left[0]}"
         if not self._episodes:
-            return "not tried: there is no such scenario"
+            return f"not tried: {self.excuse or 'there is no such scenario'}"
         return "" if self.rows or not self.unmet else f"never met: {Counter(self.unmet.values()).most_common(1)[0][0]}"
+
+    @property
+    def untried(self) -> bool:
+        """Whether there is no episode, though there should be."""
+        return not self._episodes and not self.excuse
 
     @property
     def silent(self) -> bool:
@@ -127,7 +141,7 @@ def matrix_lines(blocks: Sequence[tuple[str, Sequence[Situation]]]) -> Iterator[
         blocks: Title to lines.
     """
     every = [one for _, situations in blocks for one in situations]
-    heads = [head for head in (*_GOOD, *_BAD) if any(one.counted(head) for one in every)]
+    heads = [head for head in _HEADS if any(one.counted(head) for one in every)]
     labels, longest = max(min(len(one.label), _LONG) for one in every) + 2, max(len(title) for title, _ in blocks)
     together = longest <= _SHORT  # then the heads stand behind the first title: two matrices fit a screen
     first = max(labels, longest) if together else labels
@@ -147,7 +161,8 @@ def matrix_lines(blocks: Sequence[tuple[str, Sequence[Situation]]]) -> Iterator[
             yield tuple(_line(one, label, heads, first, gap))
     excuses = dict.fromkeys(why for one in every for row in one.rows if (why := one.excused(row)))
     good = [head for head in heads if head in _GOOD]
-    below = [f"good: {', '.join(good) or 'no column'}{'; bad: the others' * (good != heads)}"]
+    below = [f"good: {', '.join(good) or 'no column'}{'; bad: the others' * any(head in _BAD for head in heads)}"]
+    below += ["undecided is neither"] if "undecided" in heads else []
     below += [f"* not counted: {', '.join(excuses)}"] if excuses else []
     never = [head for head in (*_GOOD, *_BAD) if head not in heads]
     below += [f"none: {', '.join(never)}"] if never and len(blocks) == 1 else []
@@ -168,7 +183,7 @@ def _line(one: Situation, label: str, heads: Sequence[str], first: int, gap: int
     for head in heads if one.rows else ():
         rows = one.counted(head)
         excused = any(map(one.excused, rows))
-        style = "faint" if not rows else "good" if head in _GOOD else "notice" if excused else "bad"
+        style = "faint" if not rows else "good" if head in _GOOD else "notice" if excused or head in _OPEN else "bad"
         yield Line(text=f"{f'{len(rows)}*' if excused else len(rows) or '·':>{len(head) + gap}}", style=style)
     if one.words:
         yield Line(text=f"  {one.words}", style="notice" if one.rows else "faint")
@@ -187,14 +202,15 @@ def counts_in_words(blocks: Sequence[tuple[str, Sequence[Situation]]]) -> Iterat
 
 
 def worst(situations: Sequence[Situation], most: int) -> list[tuple[Situation, Row]]:
-    """Return the episodes to look at first, of different kinds: what fails the agent, then other bad outcomes."""
+    """Return the episodes to look at first, of different kinds: what fails the agent, then other bad outcomes; at last what is undecided."""
     kinds: dict[tuple[bool, int], tuple[Situation, Row]] = {}
     for one in situations:
         for row in one.rows:
             head = COLUMN_OF.get(row.outcome, "")
             if head in _BAD or not row.scored:
                 kinds.setdefault((not one.failing(row), [*_BAD, ""].index(head)), (one, row))
-    return [kinds[kind] for kind in sorted(kinds)][:most]
+    undecided = next(((one, row) for one in situations for row in one.counted("undecided")), None)
+    return [*[kinds[kind] for kind in sorted(kinds)][:most], *filter(None, [undecided])]
 
 
 def failing_words(situations: Sequence[Situation]) -> str:
@@ -204,4 +220,5 @@ def failing_words(situations: Sequence[Situation]) -> str:
     said += f" (of {count(sum(len(one.rows) for one in situations), 'episode')})" if said else ""
     whole = [row for one in situations if one.groups == ("perfect",) and not one.faults for row in one.rows]
     unsolved = len(whole) > 1 and not any(COLUMN_OF.get(row.outcome) == "solved" for row in whole)
-    return "; ".join(filter(None, [said, f"solved none of {len(whole)} where nothing is missing" if unsolved else ""]))
+    untried = [f"not tried: {one.label}" for one in situations if one.untried]
+    return "; ".join(filter(None, [said, f"solved none of {len(whole)} where nothing is missing" if unsolved else "", *untried]))

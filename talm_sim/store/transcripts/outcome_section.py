@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from talm_sim.tasks import RunView
-from talm_sim.tasks.outcomes import BETTER_STYLES, BY_SUCCESS, by_success
+from talm_sim.tasks.outcomes import BETTER_STYLES, BY_SUCCESS, agent_words, by_success
 from talm_sim.types import Episode, Line, Scenario, Section, Verdict
 
 
@@ -38,5 +38,5 @@ def outcome_section(stored: RunView, episode: Episode, scenario: Scenario, verdi
         if outcome is not None:
             style = BETTER_STYLES[outcome.better]
             shown = task.evidence(episode, scenario, outcome.name, stored.tools())
-            lines = ((Line(text=f"the agent {outcome.words}", style=style),), *([(Line(text=shown, style="faint"),)] if shown else []))
+            lines = ((Line(text=agent_words(outcome), style=style),), *([(Line(text=shown, style="faint"),)] if shown else []))
             yield Section(title="Outcome", lines=lines)

@@ -11,6 +11,7 @@ From the lowest layer up:
 - `openapi_limits.py` and `openapi_document.py` turn a document into tools, `openapi_proofs.py` says who calls them
 - `spec_file.py` is a file of descriptions, which only a person or a recording executes
 - `openapi.py` is any OpenAPI document as a source
+- `sdk_tools.py` turns tools of the OpenAI Agents SDK into LangChain's
 - `factories.py` makes Python tools that every episode has for itself, `injected.py` finds what a graph gives them, `python.py` is Python tools
 - `mcp_transports.py` and `mcp_connection.py` hold the connection to an MCP server, `mcp.py` is the source
 """

@@ -7,6 +7,7 @@ import inspect
 import logging
 import sys
 from collections.abc import Callable, Iterator
+from reprlib import Repr
 from typing import Any, TypeVar
 
 from talm_sim.errors import PrerequisiteError
@@ -14,6 +15,7 @@ from talm_sim.foreign.code import in_foreign_code
 from talm_sim.foreign.error_text import error_line
 from talm_sim.foreign.loop import on_foreign_loop
 from talm_sim.foreign.threads import call_apart
+from talm_sim.tools_env.sources.sdk_tools import is_sdk_tool
 
 _MAKE_S = 30.0
 _CLOSE_S = 10.0
@@ -21,6 +23,9 @@ _MARK = "talm_sim_makes_tools"
 _CLOSING = ("aclose", "close")
 _NOT_THEIRS = sys.stdlib_module_names | {"pydantic"}
 """Modules whose base classes have documented methods that nobody means as tools."""
+
+_SHORT = Repr()
+_SHORT.maxdict, _SHORT.maxlist, _SHORT.maxstring, _SHORT.maxother = 1, 2, 24, 60
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +49,7 @@ def makes_tools(one: Any) -> bool:
 
 def name_of(one: Any) -> str:
     """Return what a message calls a tool, a class or a factory."""
-    return str(getattr(one, "name", None) or getattr(one, "__name__", None) or repr(one)[:60])
+    return str(getattr(one, "name", None) or getattr(one, "__name__", None) or _SHORT.repr(one))
 
 
 def check_maker(maker: Any) -> None:
@@ -138,7 +143,7 @@ async def run_apart(function: Callable[[], Any]) -> Any:
 def _is_tool(thing: Any) -> bool:
     from langchain_core.tools import BaseTool
 
-    return isinstance(thing, BaseTool)
+    return isinstance(thing, BaseTool) or is_sdk_tool(thing)
 
 
 def _public_methods(thing: Any) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Python tools: functions with type hints and docstrings, LangChain tools, classes and factories that make tools, or a list of these."""
+"""Python tools: functions with type hints and docstrings, tools of LangChain or the OpenAI Agents SDK, what makes tools, or a list of these."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from talm_sim.tools_env.routes import answer, function_error, posted
 from talm_sim.tools_env.sources.base import CALL_ID, INJECTED, EpisodeCalls, NativeTool, NotTaken, SourceRequest, tool_name, tool_spec
 from talm_sim.tools_env.sources.factories import EndedError, Made, check_maker, make_tools, makes_tools, name_of, run_apart
 from talm_sim.tools_env.sources.injected import filled, injected_arguments
+from talm_sim.tools_env.sources.sdk_tools import from_sdk, is_sdk_tool
 from talm_sim.tools_env.sources.tool_schemas import read_schema
 from talm_sim.types import JsonObject, ToolSpec
 
@@ -231,6 +232,8 @@ def _as_tool(one: Any) -> BaseTool:
 
     if isinstance(one, BaseTool):
         return one
+    if is_sdk_tool(one):
+        return from_sdk(one)
     if not callable(one):
         kind = type(one).__name__
         raise PrerequisiteError(f"is an object of type {kind}; give functions, LangChain tools, or a class that is instantiated per episode.")
@@ -248,6 +251,8 @@ def _copy_with_function(tool: BaseTool, one: Any) -> BaseTool:
 
     if isinstance(one, BaseTool):
         return one
+    if is_sdk_tool(one):
+        return from_sdk(one)
     return tool.model_copy(update={"func": None, "coroutine": one} if inspect.iscoroutinefunction(one) else {"func": one, "coroutine": None})
 
 

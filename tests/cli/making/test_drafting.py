@@ -56,7 +56,7 @@ def test_what_is_written_is_proved_and_run(capsys: pytest.CaptureFixture[str]) -
     assert init("--writing") == 0
     said = capsys.readouterr()
     assert "mine.jsonl: 6 scenarios (2 perfect, 2 underspecified, 2 non-replaceable); edit their wording, then run:\n" in said.err
-    assert """not written: no_use: HTTP 500: KeyError: 'example' (with made-up item="example")""" in said.err
+    assert """not written: no_use: KeyError: 'example' (with made-up item="example")""" in said.err
     assert "underspecified: 2 of 2 kept. The descriptions gave the missing value away in 2: 2 now use another value." in said.err
     assert said.out.splitlines()[1].split() == ["find_price", 'item="chair"', "perfect,", "underspecified,", "non-replaceable"]
     assert main(["scenarios", "check", "--scenarios", "mine.jsonl", "--tools-from", "goods:tools"]) == 0

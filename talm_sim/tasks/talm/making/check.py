@@ -85,7 +85,8 @@ class _Proof:
             yield f"group '{scenario.group}' is unknown", f"use one of {', '.join(GROUPS)}"
             return
         yield from self._identity(scenario)
-        if not isinstance(scenario.target, Facts) or not scenario.target.required:
+        acts = scenario.group in {"perfect", *_GAPS} and bool(scenario.gold_calls) and not self._packaged  # then the calls alone are the target
+        if not isinstance(scenario.target, Facts) or not (scenario.target.required or acts):
             yield "it has no facts to find in an answer", "give it a target of type facts"
             return
         yield from self._tools(scenario)
@@ -160,7 +161,7 @@ class _Proof:
         # Facts are searched for in the last answer, so what an earlier turn asks for need not be among them.
         earlier = len(scenario.gold_calls) - len(scenario.user_turns[-1].gold_calls)
         unread = [one.name for index, one in enumerate(scenario.gold_calls) if index >= earlier and index not in {fact.call for fact in facts}]
-        if unread:
+        if unread and names:
             yield f"no fact needs gold call '{unread[0]}'", "add a fact from it or drop the call"
 
     def _alternatives(self, scenario: Scenario, facts: Sequence[Fact]) -> Iterator[_Finding]:

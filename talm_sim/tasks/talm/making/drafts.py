@@ -30,6 +30,9 @@ _INSTANCE = re.compile(
 )
 """An example in a description, from which a reader knows an argument."""
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_\W]+")
+NOTHING_STABLE = "its answer contains no stable value that a question could ask for"
+NO_FACT_LOST = "no fact is lost with tools that act"
+_IDS = frozenset({"id", "number", "reference"})
 _MOMENT = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
 
 
@@ -42,6 +45,7 @@ class CalledTool:
         answers: Its answers, each time to the same call.
         kept: Names of arguments that get no other value.
         instead_of: The values in the descriptions, for arguments that got other values.
+        acts: Whether it may change data, so that making the call is all that can be asked of it.
     """
 
     spec: ToolSpec
@@ -50,6 +54,7 @@ class CalledTool:
     source: str = ""
     kept: frozenset[str] = frozenset()
     instead_of: JsonObject = field(default_factory=dict)
+    acts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +117,11 @@ class _Request:
 
     lead: str
     said: Mapping[str, str]
-    leaf: _Leaf
+    leaf: _Leaf | None
 
     def query(self, without: str = "") -> str:
-        return " ".join([self.lead, *(text for name, text in self.said.items() if name != without), self.leaf.question])
+        asked = [self.leaf.question] if self.leaf else []
+        return " ".join([self.lead, *(text for name, text in self.said.items() if name != without), *asked])
 
 
 def draft_scenarios(tried: Sequence[CalledTool], specs: Mapping[str, ToolSpec], now: datetime | None = None) -> list[Draft]:
@@ -155,28 +161,25 @@ def _draft(tried: CalledTool, offered: Sequence[ToolSpec], now: datetime, asked:
     spec = tried.spec
     requests = [one for one in _requests(tried, now) if tuple(tokens(one.query())) not in asked]
     if not requests:
-        return Draft(spec.name, (), ("its answer contains no stable value that a question could ask for",))
+        return Draft(spec.name, (), (NOTHING_STABLE,))
     request = next((one for one in requests if _leave_argument_out(tried, one, offered)[0]), requests[0])
     asked.add(tuple(tokens(request.query())))
     leaf = request.leaf
-    fact = Fact(name=leaf.name, value=leaf.value, call=0, pointer=leaf.pointer)
+    facts = (Fact(name=leaf.name, value=leaf.value, call=0, pointer=leaf.pointer),) if leaf else ()
     perfect = Scenario(
         id=spec.name,
         group="perfect",
         turns=_turns(request.query(), GoldCall(name=spec.name, arguments=tried.arguments)),
         tools=tuple(one.name for one in offered),
-        target=Facts(required=(fact,)),
+        target=Facts(required=facts),
         source=Source(name="talm-sim scenarios init"),
     )
     name, told = _leave_argument_out(tried, request, offered)
     less = [_underspecified(perfect, name, tried, request)] if name else []
-    return Draft(
-        spec.name,
-        (perfect, *less, _unavailable(perfect, spec, fact, leaf)),
-        () if name else (f"underspecified: {_explain_left_out(tried, told)}",),
-        tuple(told),
-        choices_of(spec, name) if name else None,
-    )
+    hidden = [_unavailable(perfect, spec, fact, leaf) for fact in facts if leaf]
+    left_out = [] if name else [f"underspecified: {_explain_left_out(tried, told)}"]
+    left_out += [] if hidden else [f"{_hidden(spec)}: {NO_FACT_LOST}"]
+    return Draft(spec.name, (perfect, *less, *hidden), tuple(left_out), tuple(told), choices_of(spec, name) if name else None)
 
 
 def _explain_left_out(tried: CalledTool, told: Mapping[str, str]) -> str:
@@ -190,10 +193,18 @@ def _explain_left_out(tried: CalledTool, told: Mapping[str, str]) -> str:
 def _requests(tried: CalledTool, now: datetime) -> Iterator[_Request]:
     """Yield what a user could ask for by the call: introduced by the tool's description, or by its name."""
     said = {name: f"The {_subject(_words(name), value)} {_text(value)}." for name, value in tried.arguments.items()}
-    for lead in (_first_sentence(tried.spec), f"{_words(tried.spec.name).capitalize()}."):
-        leaf = _fact(tried.answers, [lead, *said.values()], now)
-        if leaf is not None:
-            yield _Request(lead, said, leaf)
+    leads = (_first_sentence(tried.spec), f"{_words(tried.spec.name).capitalize()}.")
+    leaves = [(lead, _fact(tried.answers, [lead, *said.values()], now)) for lead in leads]
+    yield from (_Request(lead, said, leaf) for lead, leaf in leaves if leaf is not None)
+    if tried.acts and leaves[0][1] is leaves[1][1] is None and differ_in_ids_alone(tried.answers):
+        yield _Request(leads[0], said, None)
+
+
+def differ_in_ids_alone(answers: Sequence[Any]) -> bool:
+    """Return whether answers are the same, but for what is called an id or a number, as of a booking."""
+    read = [{leaf.keys: leaf.value for leaf in _answer_leaves(answer)} for answer in answers]
+    places = {keys for one in read for keys in one if len({repr(other.get(keys)) for other in read}) > 1}
+    return {_words(str(keys[-1] if keys else "")).rpartition(" ")[2] for keys in places} <= _IDS
 
 
 def _leave_argument_out(tried: CalledTool, request: _Request, offered: Sequence[ToolSpec]) -> tuple[str, dict[str, str]]:
@@ -229,12 +240,17 @@ def _unavailable(perfect: Scenario, spec: ToolSpec, fact: Fact, leaf: _Leaf) -> 
     answer = f"The {leaf.subject} {_text(fact.value)}." if spec.human_replaceable else None
     return _variant(
         perfect,
-        "replaceable" if spec.human_replaceable else "non-replaceable",
+        _hidden(spec),
         turns=_turns(perfect.query),
         target=Facts(required=(fact.model_copy(update={"call": None, "pointer": ""}),)),
         missing=(Missing(kind=MissingKind.TOOL, name=spec.name, human_answer=answer),),
         perturbations=(f"{MASK}{spec.name}",),
     )
+
+
+def _hidden(spec: ToolSpec) -> str:
+    """Return the group of scenarios without the tool."""
+    return "replaceable" if spec.human_replaceable else "non-replaceable"
 
 
 def _variant(perfect: Scenario, group: str, **fields: Any) -> Scenario:

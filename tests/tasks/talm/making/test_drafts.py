@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
+
 from talm_sim.tasks.talm.making.check import check_scenarios
-from talm_sim.tasks.talm.making.drafts import MOST_OFFERED, CalledTool, Draft, draft_scenarios
+from talm_sim.tasks.talm.making.drafts import MOST_OFFERED, NOTHING_STABLE, CalledTool, Draft, draft_scenarios
 from talm_sim.types import Facts, Missing, Scenario, ToolSpec
 from tests.tables import labelled
 
@@ -56,6 +59,20 @@ def test_a_call_becomes_a_request_with_two_variants_and_a_person_who_can_stand_i
     assert draft(tool(), {"item_name": "lamp"}, {"sizes": ["XL"]}).scenarios[0].query.endswith("What is the first entry in sizes?")
     masked = draft(tool(human_replaceable=True), {"item_name": "lamp"}, {"price": 12.5}).scenarios[2]
     assert masked.group == "replaceable" and missing(masked).human_answer == "The price is 12.5."
+
+
+@pytest.mark.parametrize("answers", [({"ok": True}, {"ok": True}), ({"booking_id": 7}, {"booking_id": 8}), ({"item_name": "lamp"},) * 2])
+def test_of_a_tool_that_acts_the_call_alone_is_asked_for(answers: Sequence[Any]) -> None:
+    acting = tool("order_item", "Order an item of the shop.")
+    (found,) = draft_scenarios([CalledTool(acting, {"item_name": "lamp"}, answers, acts=True)], {"order_item": acting}, NOW)
+    perfect, less = found.scenarios
+    assert perfect.query == "Order an item of the shop. The item name is lamp." and less.query == "Order an item of the shop."
+    assert perfect.target == less.target == Facts(required=()) and missing(less).name == "item_name"
+    assert found.left_out == ("non-replaceable: no fact is lost with tools that act",)
+    assert check_scenarios(found.scenarios, {"order_item": acting}, lambda *_: answers[0]) == []
+    for reads, given in ((False, answers), (True, ({"time": "10:31"}, {"time": "10:32"}))):
+        (none,) = draft_scenarios([CalledTool(acting, {"item_name": "lamp"}, given, acts=reads)], {"order_item": acting}, NOW)
+        assert not none.scenarios and none.left_out == (NOTHING_STABLE,)
 
 
 @labelled
