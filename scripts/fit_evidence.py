@@ -44,7 +44,7 @@ RARE: Final = 15
 WORDING: Final = ("w:", "f:")
 SETS: Final = (
     dict.fromkeys(("answers", "answers_2", "declines", "declines_2"), (1.5, 2))
-    | dict.fromkeys(("behaviour", "behaviour_2", "first", "kinds"), (1, 1.4))
+    | dict.fromkeys(("behaviour", "behaviour_2", "first", "kinds", "ordinary"), (1, 1.4))
     | {"babble": (2, 2), "indirect": (0.6, 0)}
 )
 """How much a text of each set counts, with its request and without."""
@@ -136,7 +136,7 @@ def _when2call() -> Iterator[Text]:
     for row in _rows(Path(os.environ["TALM_SIM_BENCH_DATA"]) / "when2call" / "when2call_sample.jsonl")[::2]:
         for kind, text in row["answers"].items():
             if kind in BEHAVIOUR:
-                yield Text(BEHAVIOUR[kind], row["question"], text, (0.5, 3))
+                yield Text(BEHAVIOUR[kind], row["question"], text, (0.5, 2))
 
 
 def _short_ones() -> Iterator[Text]:
