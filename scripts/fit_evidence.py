@@ -45,6 +45,7 @@ WORDING: Final = ("w:", "f:")
 SETS: Final = (
     dict.fromkeys(("answers", "answers_2", "declines", "declines_2"), (1.5, 2))
     | dict.fromkeys(("behaviour", "behaviour_2", "first", "kinds", "ordinary"), (1, 1.4))
+    | {"mixed": (1, 0.7)}
     | {"babble": (2, 2), "indirect": (0.6, 0)}
 )
 """How much a text of each set counts, with its request and without."""
