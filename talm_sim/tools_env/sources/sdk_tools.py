@@ -16,7 +16,7 @@ def is_sdk_tool(one: Any) -> bool:
 
 
 def from_sdk(one: Any) -> StructuredTool:
-    """Return a tool that calls it with a context of the SDK around None; its errors are raised, unless it has words of its own for them."""
+    """Return a tool that calls it with its attribute `context`, or None; its errors are raised, unless it has words of its own for them."""
     from langchain_core.tools import StructuredTool
 
     quiet = copy.copy(one)  # bound to its own way with errors
@@ -27,7 +27,13 @@ def from_sdk(one: Any) -> StructuredTool:
         from agents.tool_context import ToolContext  # type: ignore[import-not-found, unused-ignore]
 
         written = json.dumps(arguments)
-        context = ToolContext(None, tool_name=one.name, tool_call_id="call", tool_arguments=written)
-        return await quiet.on_invoke_tool(context, written)
+        mine = getattr(one, "context", None)
+        context = ToolContext(mine, tool_name=one.name, tool_call_id="call", tool_arguments=written)
+        try:
+            return await quiet.on_invoke_tool(context, written)
+        except AttributeError as err:
+            if mine is None and "'NoneType'" in str(err):
+                err.args = (f"{err} (its context is None: give it one, as in tool.context = Desk())",)
+            raise
 
     return StructuredTool(name=one.name, description=one.description, args_schema=one.params_json_schema, coroutine=call)

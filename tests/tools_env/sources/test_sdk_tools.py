@@ -27,7 +27,7 @@ def _find(name: str) -> dict[str, str]:
 
 
 async def _price(ctx: Any, code: str, count: int) -> str:
-    return f"{len(code) * count} for {ctx.context}"
+    return f"{len(code) * count} for {ctx.context.upper()}"
 
 
 _price.__annotations__["ctx"] = agents.RunContextWrapper
@@ -37,7 +37,9 @@ def made() -> list[Any]:
     worded = agents.function_tool(_find, name_override="find_or_say", failure_error_function=lambda ctx, err: f"Sorry: {err}")
     find = agents.function_tool(_find, name_override="find")
     find.read_only = True
-    return [find, worded, agents.function_tool(_price, name_override="price", description_override="Price of a part.")]
+    price, priced = (agents.function_tool(_price, name_override=name, description_override="Price of a part.") for name in ("price", "priced"))
+    priced.context = "Ann"
+    return [find, worded, price, priced]
 
 
 @pytest.mark.parametrize("per_episode", [False, True])
@@ -55,7 +57,9 @@ async def test_they_are_called_as_other_python_tools(per_episode: bool) -> None:
     assert await call("find", name="Ann") == (200, {"phone": "555"})
     assert await call("find", name="Bob") == (500, {"detail": "LookupError: no customer Bob"})
     assert await call("find_or_say", name="Bob") == (200, "Sorry: no customer Bob")
-    assert await call("price", code="BR-22", count=2) == (200, "10 for None")
+    status, told = await call("price", code="BR-22", count=2)
+    assert status == 500 and told["detail"].endswith("attribute 'upper' (its context is None: give it one, as in tool.context = Desk())")
+    assert await call("priced", code="BR-22", count=2) == (200, "10 for ANN")
 
 
 @pytest.mark.parametrize(("module", "recipe"), [("agents", "openai_agents.py"), ("pydantic_ai", "pydantic_agent.py")])
