@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from talm_sim.common.plain_files import files_below, kind_of_file
 from talm_sim.errors import PrerequisiteError
 
 FETCHABLE = ("smollm2-135m",)
@@ -53,4 +54,8 @@ def check_directory(name: str, directory: Path) -> Path:
         raise PrerequisiteError(
             f"{name}: {directory} contains no tokenizer (tokenizer.json or tokenizer.model); copy it from the original model."
         )
+    for file in files_below(directory, "*"):
+        kind = kind_of_file(file.stat().st_mode) if os.path.exists(file) else ""
+        if kind not in ("", "a directory"):
+            raise PrerequisiteError(f"{name}: {file} is {kind}, and a model is made of plain files; delete it.")
     return directory
