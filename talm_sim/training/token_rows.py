@@ -105,12 +105,9 @@ def _fault_of(row: Mapping[str, Any], method: Method) -> str:
         return f"has 'messages'; {method} needs 'prompt', 'chosen' and 'rejected'." if pair else _fault_of_messages(row)
     for key in ("prompt", *(_PAIR if pair else ("completion",))):
         if not isinstance(row.get(key), str):
-            other = (
-                "'messages'"
-                if not pair and "chosen" not in row
-                else f"another method than {method}: 'dpo' or 'rpo' for pairs, 'sft' for completions"
-            )
-            return f"has no text '{key}'; write one, or use {other}."
+            wanted = f"another method than {method}: 'dpo' or 'rpo' for pairs, 'sft' for completions"
+            wanted = wanted if pair or "chosen" in row else "'messages'"
+            return f"has no text '{key}'; write one, or use {wanted}."
         if not row[key].strip():
             return f"has an empty '{key}'; fill it or delete the row."
     same = pair and row["chosen"].split() == row["rejected"].split()  # a difference in white space alone teaches none between answers
@@ -171,9 +168,8 @@ def _texts_of(row: Row, tokenizer: Any, name: str, rendering: Rendering) -> list
     if lost:
         raise row.fault(f"has {lost}, but the chat template of {name} shows none; give one that does with --chat-template FILE.")
     if not whole.startswith(prompt) or whole == prompt:
-        raise row.fault(
-            f"has an answer that the chat template of {name} does not write after the prompt; give another with --chat-template FILE."
-        )
+        fix = "give another with --chat-template FILE"
+        raise row.fault(f"has an answer that the chat template of {name} does not write after the prompt; {fix}.")
     return [prompt, whole[len(prompt) :]]
 
 

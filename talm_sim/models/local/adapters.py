@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +26,9 @@ _PLAIN = frozenset({"gaussian", "eva", "orthogonal", "lora_ga", "mica"})
 _REFUSED = (("megatron_config", "names code to import"), ("layer_replication", "changes the model's own layers"))
 _PREFIX, _MARK = "base_model.model.", ".lora_"
 _NAMED = ("target_modules", "exclude_modules", "target_parameters", "layers_pattern", "modules_to_save", "rank_pattern", "alpha_pattern")
-_MOST, _MOST_SECONDS = 1024, 5.0
+_NAME = re.compile(r"[\w.\\^$-]*")
+"""A pattern that can match in one way alone."""
+_MOST, _MOST_NAMES, _MOST_SECONDS = 1024, 256, 3.0
 """A rank, and a number of names, up to which the model's own sizes do not matter; and how long patterns may take to match its names."""
 _MATCH = r"""import json, re, sys
 patterns, names = json.load(sys.stdin)
@@ -157,9 +160,8 @@ def describe_weights(name: str, folder: Path | None, adapter: Adapter) -> Weight
 
 
 def _is_same_model(trained_on: str, name: str, folder: Path | None) -> bool:
-    if trained_on == name.partition("/")[2]:
-        return True
-    return folder is not None and os.path.isdir(trained_on) and os.path.samefile(trained_on, folder)
+    here = folder is not None and os.path.isdir(trained_on) and os.path.samefile(trained_on, folder)
+    return here or trained_on == name.partition("/")[2]
 
 
 def _inject(name: str, adapter: Adapter, model: Any) -> None:
@@ -173,7 +175,7 @@ def _inject(name: str, adapter: Adapter, model: Any) -> None:
         layer, mark, _ = tensor.partition(_MARK)
         if mark and layer not in layers:
             raise PrerequisiteError(f"{adapter.where} does not fit {name}, which has no layer '{layer}' for the tensor '{tensor}'.")
-    _check_size(name, adapter, layers, dict(model.named_parameters()))
+    _check_size(name, adapter, sorted({*layers, *dict(model.named_parameters())}))
     try:
         inject_adapter_in_model(PeftConfig.from_pretrained(str(adapter.folder)), model, low_cpu_mem_usage=True)
         wanted = {key: tuple(value.shape) for key, value in get_peft_model_state_dict(model, save_embedding_layers=False).items()}
@@ -192,27 +194,26 @@ def _inject(name: str, adapter: Adapter, model: Any) -> None:
             raise PrerequisiteError(f"{adapter.where} has a tensor '{tensor}', which its {_SETTINGS} does not name; save it again.")
 
 
-def _check_size(name: str, adapter: Adapter, layers: Iterable[str], parameters: Iterable[str]) -> None:
+def _check_size(name: str, adapter: Adapter, names: list[str]) -> None:
     """Refuse settings that no adapter of the model needs, and that take endless time or memory to apply."""
-    most = max([_MOST, *(sorted(shape)[-2] for key, shape in adapter.shapes.items() if _MARK in key and len(shape) > 1)])
+    most = max([_MOST, *(sorted(shape)[-2] for key, shape in adapter.shapes.items() if _MARK in key and len(shape) > 1 and all(shape))])
     if adapter.rank > most:
         raise PrerequisiteError(f"{adapter.where} says rank {adapter.rank:,}, and none of its tensors is of more than {most:,}; save it again.")
-    names = sorted({*layers, *parameters})
-    patterns = []
+    changed = {key.partition(_MARK)[0] for key in adapter.shapes if _MARK in key}
+    patterns: set[str] = set()
     for key in _NAMED:
-        given = adapter.settings.get(key)
-        if isinstance(given, list | dict) and len(given) > max(_MOST, len(names)):
-            raise PrerequisiteError(f"{adapter.where} has {len(given):,} entries in {key}, more than {name} has layers; save it again.")
-        if isinstance(given, str):
-            patterns.append(given)
-        elif isinstance(given, list | dict) and key not in _NAMED[:3]:  # whose lists are of plain names
-            patterns += [one for one in given if isinstance(one, str)]
-    asked = json.dumps([patterns, names]).encode()
+        given, plain = adapter.settings.get(key), key in _NAMED[:3]  # whose lists are of plain names
+        listed = given if isinstance(given, list | dict) else ()
+        if len(listed) > max(_MOST_NAMES, len(names if plain else changed)):
+            raise PrerequisiteError(f"{adapter.where} has {len(listed):,} entries in {key}, more than {name} has layers; save it again.")
+        patterns |= {one for one in (given, *(() if plain else listed)) if isinstance(one, str) and not _NAME.fullmatch(one)}
+    asked = json.dumps([[*patterns], names]).encode() if patterns else b""
     try:
-        subprocess.run([sys.executable, "-I", "-c", _MATCH], input=asked, stderr=subprocess.DEVNULL, timeout=_MOST_SECONDS, check=False)
+        if asked:
+            subprocess.run([sys.executable, "-I", "-c", _MATCH], input=asked, stderr=subprocess.DEVNULL, timeout=_MOST_SECONDS, check=False)
     except subprocess.TimeoutExpired:
-        fault = f"has patterns that take more than {_MOST_SECONDS:g} s to match"
-        raise PrerequisiteError(f"{adapter.where} {fault}; name the layers in full.") from None
+        took = f"more than {_MOST_SECONDS:g} s to match"
+        raise PrerequisiteError(f"{adapter.where} has patterns that take {took}; name the layers in full.") from None
 
 
 def _read_object(file: Path) -> dict[str, Any] | None:
