@@ -212,8 +212,7 @@ def _check_size(name: str, adapter: Adapter, names: list[str]) -> None:
         if asked:
             subprocess.run([sys.executable, "-I", "-c", _MATCH], input=asked, stderr=subprocess.DEVNULL, timeout=_MOST_SECONDS, check=False)
     except subprocess.TimeoutExpired:
-        took = f"more than {_MOST_SECONDS:g} s to match"
-        raise PrerequisiteError(f"{adapter.where} has patterns that take {took}; name the layers in full.") from None
+        raise PrerequisiteError(f"{adapter.where} has patterns that take over {_MOST_SECONDS:g} s to match; name the layers in full.") from None
 
 
 def _read_object(file: Path) -> dict[str, Any] | None:

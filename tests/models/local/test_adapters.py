@@ -220,10 +220,10 @@ class TestTiny:
     @pytest.mark.parametrize(
         ("changed", "fault"),
         [
-            ({"target_modules": "(([a-z0-9._]+)+)+!"}, "has patterns that take more than 0.5 s to match; name the layers in full."),
-            ({"exclude_modules": ".*.*.*.*.*.*.*.*.*.*.*!"}, "has patterns that take more than 0.5 s to match; name the layers in full."),
-            ({"layers_pattern": ["(.+)+!"]}, "has patterns that take more than 0.5 s to match; name the layers in full."),
-            ({"alpha_pattern": {"q_proj": 4, r"(\w|.)*!": 4}}, "has patterns that take more than 0.5 s to match"),
+            ({"target_modules": "(([a-z0-9._]+)+)+!"}, "has patterns that take over 0.5 s to match; name the layers in full."),
+            ({"exclude_modules": ".*.*.*.*.*.*.*.*.*.*.*!"}, "has patterns that take over 0.5 s to match; name the layers in full."),
+            ({"layers_pattern": ["(.+)+!"]}, "has patterns that take over 0.5 s to match; name the layers in full."),
+            ({"alpha_pattern": {"q_proj": 4, r"(\w|.)*!": 4}}, "has patterns that take over 0.5 s to match"),
             ({"target_modules": [f"x{one}" for one in range(200_000)]}, "has 200,000 entries in target_modules, more than hf/"),
             ({"r": 100_000, "target_modules": ["embed_tokens"]}, "says rank 100,000, and none of its tensors is of more than 1,024;"),
         ],
