@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from talm_sim.common.plain_files import LARGEST_DATA, read_text
+from talm_sim.common.plain_files import LARGEST_DATA, nests_deeply, read_text
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.models.local.decoding import end_tokens
 from talm_sim.models.local.prompting import Rendering, render
@@ -19,6 +19,8 @@ from talm_sim.types import Behaviour
 _ACTIONS = (*(one.value for one in Behaviour), "call", "defer", "clarify", "answer")
 """Classes of answers: those of When2Call, and the decisions of the study of tool refusal."""
 _PAIR = ("chosen", "rejected")
+_LONGEST_TOKEN = 64
+"""Characters that a token of a row has at most, on average; a longer row is not made tokens of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +105,9 @@ def _fault_of(row: Mapping[str, Any], method: Method) -> str:
         return f"has 'messages'; {method} needs 'prompt', 'chosen' and 'rejected'." if pair else _fault_of_messages(row)
     for key in ("prompt", *(_PAIR if pair else ("completion",))):
         if not isinstance(row.get(key), str):
-            other = (
-                "'messages'"
-                if not pair and "chosen" not in row
-                else f"another method than {method}: 'dpo' or 'rpo' for pairs, 'sft' for completions"
-            )
-            return f"has no text '{key}'; write one, or use {other}."
+            wanted = f"another method than {method}: 'dpo' or 'rpo' for pairs, 'sft' for completions"
+            wanted = wanted if pair or "chosen" in row else "'messages'"
+            return f"has no text '{key}'; write one, or use {wanted}."
         if not row[key].strip():
             return f"has an empty '{key}'; fill it or delete the row."
     same = pair and row["chosen"].split() == row["rejected"].split()  # a difference in white space alone teaches none between answers
@@ -118,8 +117,8 @@ def _fault_of(row: Mapping[str, Any], method: Method) -> str:
 def _fault_of_messages(row: Mapping[str, Any]) -> str:
     try:
         *before, last = map(_for_template, row["messages"])
-        fits = all(isinstance(one, dict) for one in row.get("tools") or [])
-    except (AttributeError, KeyError, TypeError, ValueError):
+        fits = all(isinstance(one, dict) for one in row.get("tools") or []) and not nests_deeply([*before, last, row.get("tools")])
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
         fits = False
     if not fits:
         return "has 'messages' or 'tools' that are not those of the chat-completions protocol."
@@ -134,14 +133,16 @@ def encode_rows(rows: Sequence[Row], tokenizer: Any, *, name: str, max_length: i
         raise PrerequisiteError(f"{name}: its tokenizer has no token that ends a text, so the model could not learn to stop.")
     stops = end_tokens(ends, tokenizer)
     made = []
+    fix = f"raise --max-length above {max_length:,}, shorten it or delete it"
     for row in rows:
         prompt, *answers = _texts_of(row, tokenizer, name, rendering)
+        if (length := len(prompt) + max(map(len, answers))) > _LONGEST_TOKEN * max_length:
+            raise row.fault(f"has {length:,} characters, far more than {max_length:,} tokens can hold, and would be cut; {fix}.")
         question = encode_question(tokenizer, prompt, answers, max_length=None, name=name)
         made.append(Example(list(question.prompt), tuple(_close(one, stops, tokenizer) for one in question.options)))
     long = [(row, one.longest) for row, one in zip(rows, made, strict=True) if one.longest > max_length]
     if long:
         others = f" (and so would {len(long) - 1} more; the longest has {max(one for _, one in long):,})" if len(long) > 1 else ""
-        fix = f"raise --max-length above {max_length:,}, shorten it or delete it"
         raise long[0][0].fault(f"has {long[0][1]:,} tokens and would be cut{others}; {fix}.")
     return made
 
@@ -166,10 +167,9 @@ def _texts_of(row: Row, tokenizer: Any, name: str, rendering: Rendering) -> list
         lost = lost or "calls"
     if lost:
         raise row.fault(f"has {lost}, but the chat template of {name} shows none; give one that does with --chat-template FILE.")
-    if not whole.startswith(prompt):
-        raise row.fault(
-            f"has an answer that the chat template of {name} does not write after the prompt; give another with --chat-template FILE."
-        )
+    if not whole.startswith(prompt) or whole == prompt:
+        fix = "give another with --chat-template FILE"
+        raise row.fault(f"has an answer that the chat template of {name} does not write after the prompt; {fix}.")
     return [prompt, whole[len(prompt) :]]
 
 

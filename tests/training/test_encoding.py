@@ -84,6 +84,8 @@ def test_messages_are_written_by_the_template(tmp_path: Path, tokenizer: Any) ->
             "{{ tools }}{{ messages | length }}{% for one in messages %}{{ one.content }}{{ one.tool_calls }}{% endfor %}",
             "row 'mine' has an answer that the chat template of hf/tiny does not write after the prompt",
         ),
+        ("{{ tools }}{{ 'other' * 3 }}", "row 'mine' has an answer that the chat template of hf/tiny does not write after the prompt"),
+        ("{{ lipsum(n=100000000) }}", "its chat template cannot take this conversation (UndefinedError: 'lipsum' is undefined)."),
     ],
 )
 def test_a_template_that_loses_something(tmp_path: Path, tokenizer: Any, template: str, said: str) -> None:
@@ -99,6 +101,13 @@ def test_a_row_that_would_be_cut_is_named_and_so_is_the_longest(tmp_path: Path, 
     with pytest.raises(PrerequisiteError) as err:
         encode(tmp_path, tokenizer, rows, most=32)
     assert "rows.jsonl:3: row 'long' has 33 tokens and would be cut (and so would 1 more; the longest has 53)" in str(err.value)
+
+
+@pytest.mark.parametrize("row", [{"prompt": "x " * 9999, "completion": "y"}, {"messages": [{**ASKED, "content": "y" * 9999}, CALLED]}])
+def test_a_row_far_too_long_is_not_made_tokens_of(tmp_path: Path, tokenizer: Any, monkeypatch: Any, row: dict[str, Any]) -> None:
+    monkeypatch.setattr("talm_sim.training.token_rows.encode_question", None)
+    with pytest.raises(PrerequisiteError, match=r"rows\.jsonl:1: has [\d,]+ characters, far more than 32 tokens can hold, and would be cut"):
+        encode(tmp_path, tokenizer, [row], most=32)
 
 
 def test_a_tokenizer_without_a_stop_token(tmp_path: Path, tokenizer: Any) -> None:

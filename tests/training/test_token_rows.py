@@ -16,6 +16,7 @@ from tests.training.tiny_training import completions, pairs, write_rows
 
 ROW, PAIR = completions(1)[0], pairs(1)[0]
 CALL = {"id": "1", "type": "function", "function": {"name": "look_up", "arguments": '{"word": "x"}'}}
+DEEP = {"id": "1", "type": "function", "function": {"name": "look_up", "arguments": '{"a":' * 3000 + "1" + "}" * 3000}}
 ASKED = {"role": "user", "content": "What?"}
 
 
@@ -48,6 +49,8 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         ("sft", {"messages": []}, "has 'messages' or 'tools' that are not those"),
         ("sft", {"messages": [ASKED, {"role": "assistant", "content": [1]}]}, "has 'messages' or 'tools' that are not those"),
         ("sft", {"messages": [ASKED, {"role": "assistant", "tool_calls": [{"name": "look_up"}]}]}, "has 'messages' or 'tools' that are not"),
+        ("sft", {"messages": [ASKED, {"role": "assistant", "tool_calls": [DEEP]}]}, "has 'messages' or 'tools' that are not those"),
+        ("sft", {"messages": [ASKED, ASKED], "tools": [json.loads('{"a":' * 500 + "1" + "}" * 500)]}, "has 'messages' or 'tools' that are"),
         ("sft", {"messages": [ASKED, ASKED]}, "must end with a message of the role 'assistant'"),
         ("sft", {"messages": [{"role": "assistant", "content": "x"}]}, "must end with a message of the role 'assistant'"),
         ("sft", {"messages": [ASKED, {"role": "assistant", "content": " "}]}, "has an empty last message"),

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,7 +23,21 @@ ADAPTER_CARD = "training.json"
 """What `talm-sim train` writes next to an adapter; its `base_digest` is the `weights_digest` of the model that the adapter belongs to."""
 _PLAIN = frozenset({"gaussian", "eva", "orthogonal", "lora_ga", "mica"})
 """Ways to draw an adapter's first weights after which it is a plain LoRA; others also change the weights that it is added to."""
+_REFUSED = (("megatron_config", "names code to import"), ("layer_replication", "changes the model's own layers"))
 _PREFIX, _MARK = "base_model.model.", ".lora_"
+_NAMED = ("target_modules", "exclude_modules", "target_parameters", "layers_pattern", "modules_to_save", "rank_pattern", "alpha_pattern")
+_NAME = re.compile(r"[\w.\\^$-]*")
+"""A pattern that can match in one way alone."""
+_MOST, _MOST_NAMES, _MOST_SECONDS = 1024, 256, 3.0
+"""A rank, and a number of names, up to which the model's own sizes do not matter; and how long patterns may take to match its names."""
+_MATCH = r"""import json, re, sys
+patterns, names = json.load(sys.stdin)
+for form in ("%s", r"(.*\.)?(%s)$", r"(^|.*\.)%s($|\..*)", r"(?:^|.*?\.)%s\.\d+\."):
+    for pattern in patterns:
+        try: found = re.compile(form.replace("%s", pattern))
+        except Exception: continue
+        for name in names: found.fullmatch(name), found.match(name)"""
+"""Matches as PEFT does, in a process that can be ended: nothing ends a pattern that backtracks without end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +70,8 @@ class Adapter:
     @property
     def rank(self) -> int:
         """The largest rank of its matrices."""
-        given = [self.settings.get("r"), *(self.settings.get("rank_pattern") or {}).values()]
+        pattern = self.settings.get("rank_pattern")
+        given = [self.settings.get("r"), *(pattern.values() if isinstance(pattern, dict) else ())]
         return max((one for one in given if type(one) is int), default=1)
 
     @property
@@ -90,8 +109,8 @@ def read_adapter(name: str) -> Adapter:
     kind = settings.get("peft_type")
     if kind != "LORA":
         raise PrerequisiteError(f"{where} is an adapter of type {str(kind)[:40]}; only LORA is loaded.")
-    if settings.get("megatron_config"):
-        raise PrerequisiteError(f"{where} has megatron_config, which names code to import; save the adapter without it.")
+    if refused := next((one for one in _REFUSED if settings.get(one[0])), None):
+        raise PrerequisiteError(f"{where} has {refused[0]}, which {refused[1]}; save the adapter without it.")
     made = settings.get("init_lora_weights")
     if isinstance(made, str) and made.lower() not in _PLAIN:
         fix = "convert it to a plain LoRA with PEFT"
@@ -136,14 +155,13 @@ def describe_weights(name: str, folder: Path | None, adapter: Adapter) -> Weight
     notes = {}
     if not same:
         by = f" (weights {adapter.base_digest[:12]}, here {base[:12]})" if known else ""
-        notes["adapter"] = f"{adapter.name} was trained on '{adapter.base or 'another model'}'{by}, and is used on {name}"
+        notes["adapter"] = f"{adapter.name} was trained on '{adapter.base[:200] or 'another model'}'{by}, and is used on {name}"
     return Weights({**({"base": base} if base else {}), "adapter": adapter.digest}, notes)
 
 
 def _is_same_model(trained_on: str, name: str, folder: Path | None) -> bool:
-    if trained_on == name.partition("/")[2]:
-        return True
-    return folder is not None and Path(trained_on).is_dir() and Path(trained_on).resolve() == folder.resolve()
+    here = folder is not None and os.path.isdir(trained_on) and os.path.samefile(trained_on, folder)
+    return here or trained_on == name.partition("/")[2]
 
 
 def _inject(name: str, adapter: Adapter, model: Any) -> None:
@@ -157,6 +175,7 @@ def _inject(name: str, adapter: Adapter, model: Any) -> None:
         layer, mark, _ = tensor.partition(_MARK)
         if mark and layer not in layers:
             raise PrerequisiteError(f"{adapter.where} does not fit {name}, which has no layer '{layer}' for the tensor '{tensor}'.")
+    _check_size(name, adapter, sorted({*layers, *dict(model.named_parameters())}))
     try:
         inject_adapter_in_model(PeftConfig.from_pretrained(str(adapter.folder)), model, low_cpu_mem_usage=True)
         wanted = {key: tuple(value.shape) for key, value in get_peft_model_state_dict(model, save_embedding_layers=False).items()}
@@ -173,6 +192,27 @@ def _inject(name: str, adapter: Adapter, model: Any) -> None:
     for tensor, shape in adapter.shapes.items():
         if tensor not in wanted and others.get(tensor) != shape:
             raise PrerequisiteError(f"{adapter.where} has a tensor '{tensor}', which its {_SETTINGS} does not name; save it again.")
+
+
+def _check_size(name: str, adapter: Adapter, names: list[str]) -> None:
+    """Refuse settings that no adapter of the model needs, and that take endless time or memory to apply."""
+    most = max([_MOST, *(sorted(shape)[-2] for key, shape in adapter.shapes.items() if _MARK in key and len(shape) > 1 and all(shape))])
+    if adapter.rank > most:
+        raise PrerequisiteError(f"{adapter.where} says rank {adapter.rank:,}, and none of its tensors is of more than {most:,}; save it again.")
+    changed = {key.partition(_MARK)[0] for key in adapter.shapes if _MARK in key}
+    patterns: set[str] = set()
+    for key in _NAMED:
+        given, plain = adapter.settings.get(key), key in _NAMED[:3]  # whose lists are of plain names
+        listed = given if isinstance(given, list | dict) else ()
+        if len(listed) > max(_MOST_NAMES, len(names if plain else changed)):
+            raise PrerequisiteError(f"{adapter.where} has {len(listed):,} entries in {key}, more than {name} has layers; save it again.")
+        patterns |= {one for one in (given, *(() if plain else listed)) if isinstance(one, str) and not _NAME.fullmatch(one)}
+    asked = json.dumps([[*patterns], names]).encode() if patterns else b""
+    try:
+        if asked:
+            subprocess.run([sys.executable, "-I", "-c", _MATCH], input=asked, stderr=subprocess.DEVNULL, timeout=_MOST_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        raise PrerequisiteError(f"{adapter.where} has patterns that take over {_MOST_SECONDS:g} s to match; name the layers in full.") from None
 
 
 def _read_object(file: Path) -> dict[str, Any] | None:

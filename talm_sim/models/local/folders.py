@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from talm_sim.common.plain_files import files_below, kind_of_file
 from talm_sim.errors import PrerequisiteError
 
 FETCHABLE = ("smollm2-135m",)
@@ -50,7 +51,10 @@ def check_directory(name: str, directory: Path) -> Path:
     if not (directory / "config.json").is_file():
         raise PrerequisiteError(f"{name}: {directory} contains no config.json, so it is not a model directory; name the one that does.")
     if not any((directory / file).is_file() for file in _TOKENIZER_FILES):
-        raise PrerequisiteError(
-            f"{name}: {directory} contains no tokenizer (tokenizer.json or tokenizer.model); copy it from the original model."
-        )
+        files = "tokenizer.json or tokenizer.model"
+        raise PrerequisiteError(f"{name}: {directory} contains no tokenizer ({files}); copy it from the original model.")
+    for file in files_below(directory, "*"):
+        kind = kind_of_file(file.stat().st_mode) if os.path.exists(file) else ""
+        if kind not in ("", "a directory"):
+            raise PrerequisiteError(f"{name}: {file} is {kind}, and a model is made of plain files; delete it.")
     return directory

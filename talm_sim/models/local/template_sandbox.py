@@ -97,6 +97,7 @@ class _Bounded(ImmutableSandboxedEnvironment):
         self.filters |= {name: _limit_filter(name, run) for name, run in self.filters.items()}
         self.filters |= {"each turn": _count_turns, "each part": _check_part}
         self.globals["range"] = _range
+        self.globals.pop("lipsum", None)
 
     @staticmethod
     def concat(pieces: Iterable[str]) -> str:
@@ -207,5 +208,4 @@ def environment() -> ImmutableSandboxedEnvironment:
     made.bind()
     # A shown tool is written as the data has it.
     made.filters |= {"tojson": partial(json_text, default=lambda tool: tool.data), "python": python_text}
-    del made.globals["lipsum"]
     return made

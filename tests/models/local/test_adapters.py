@@ -61,6 +61,8 @@ def test_what_is_no_adapter_is_refused_in_a_line(tmp_path: Path) -> None:
     assert refusal(folder) == "is an adapter of type IA3; only LORA is loaded."
     write_settings(folder, megatron_config={"a": 1}, megatron_core="os")
     assert refusal(folder) == "has megatron_config, which names code to import; save the adapter without it."
+    write_settings(folder, layer_replication=[[0, 30]] * 2000)
+    assert refusal(folder) == "has layer_replication, which changes the model's own layers; save the adapter without it."
     write_settings(folder, init_lora_weights="pissa_niter_4")
     fault = "has init_lora_weights 'pissa_niter_4', which changes the model's own weights; convert it to a plain LoRA with PEFT."
     assert refusal(folder) == fault
@@ -121,6 +123,7 @@ def test_an_adapter_of_another_base_is_noted(tmp_path: Path) -> None:
         return known.notes.get("adapter", "")
 
     assert note(str(base)) == note("") == ""
+    assert note("some/" * 9999) == f"{folder} was trained on '{'some/' * 40}', and is used on hf/{base}"
     assert note("some/other") == f"{folder} was trained on 'some/other', and is used on hf/{base}"
     digest = weights_digest(base)
     (folder / "training.json").write_text(json.dumps({"base_digest": digest}))
@@ -213,6 +216,26 @@ class TestTiny:
         (adapter / "adapter_model.safetensors").write_bytes(b"\xff" * 100)
         with pytest.raises(PrerequisiteError, match=r"adapter_model\.safetensors cannot be read \(.*\); copy it again\.$"):
             open_model(f"hf/{tiny}", options={"lora": str(adapter)})
+
+    @pytest.mark.parametrize(
+        ("changed", "fault"),
+        [
+            ({"target_modules": "(([a-z0-9._]+)+)+!"}, "has patterns that take over 0.5 s to match; name the layers in full."),
+            ({"exclude_modules": ".*.*.*.*.*.*.*.*.*.*.*!"}, "has patterns that take over 0.5 s to match; name the layers in full."),
+            ({"layers_pattern": ["(.+)+!"]}, "has patterns that take over 0.5 s to match; name the layers in full."),
+            ({"alpha_pattern": {"q_proj": 4, r"(\w|.)*!": 4}}, "has patterns that take over 0.5 s to match"),
+            ({"target_modules": [f"x{one}" for one in range(200_000)]}, "has 200,000 entries in target_modules, more than hf/"),
+            ({"r": 100_000, "target_modules": ["embed_tokens"]}, "says rank 100,000, and none of its tensors is of more than 1,024;"),
+        ],
+    )
+    def test_settings_that_take_endless_time_or_memory_are_refused(
+        self, tiny: Path, adapter: Path, monkeypatch: pytest.MonkeyPatch, changed: dict[str, Any], fault: str
+    ) -> None:
+        monkeypatch.setattr("talm_sim.models.local.adapters._MOST_SECONDS", 0.5)
+        change_settings(adapter, **changed)
+        with pytest.raises(PrerequisiteError) as caught:
+            open_model(f"hf/{tiny}", options={"lora": str(adapter)})
+        assert str(caught.value).startswith(f"-M lora={adapter}: {fault}")
 
     def test_settings_that_peft_does_not_take_are_one_line(self, tiny: Path, adapter: Path) -> None:
         change_settings(adapter, r=-1)

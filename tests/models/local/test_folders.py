@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import builtins
+import os
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -39,6 +40,7 @@ def test_a_directory_comes_before_a_fetched_name_and_that_before_a_hub_id(tmp_pa
     [
         ("{0}/no-config", "contains no config.json"),
         ("{0}/no-tokenizer", "contains no tokenizer"),
+        ("{0}/pipe", "weights/extra.safetensors is a pipe, and a model is made of plain files"),
         ("{0}/absent", "there is no directory"),
         ("./absent", "there is no directory"),
         ("{0}/file", "is a file; name the directory"),
@@ -49,6 +51,9 @@ def test_what_is_no_model_is_said_in_one_line(model: str, said: str, tmp_path: P
     (tmp_path / "no-config").mkdir()
     _model_directory(tmp_path / "no-tokenizer").joinpath("tokenizer.json").unlink()
     (tmp_path / "file").write_text("")
+    (_model_directory(tmp_path / "pipe") / "weights").mkdir()
+    os.mkfifo(tmp_path / "pipe" / "weights" / "extra.safetensors")
+    (tmp_path / "pipe" / "broken").symlink_to("broken")
     with pytest.raises(PrerequisiteError) as failure:
         find_model("hf/x", model.format(tmp_path), {"XDG_CACHE_HOME": str(tmp_path / "cache")})
     assert said in str(failure.value)
