@@ -302,8 +302,7 @@ class RunConfig(OptionsModel):
     def _sort_names(cls, values: Any) -> Any:
         if not isinstance(values, dict) or not isinstance(values.get("options", {}), dict):
             return values
-        own = {name: value for name, value in values.items() if name not in cls.model_fields}
-        if not own:
+        if not (own := {name: value for name, value in values.items() if name not in cls.model_fields}):
             return values
         shared = {name: value for name, value in values.items() if name in cls.model_fields}
         return {**shared, "options": {**shared.get("options", {}), **own}}

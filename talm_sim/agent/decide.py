@@ -73,8 +73,7 @@ def _explain_form_misfit(form: Form, decision: Decision) -> str:
     if decision.action != "accept":
         return "" if decision.content is None else "only an accepted form has values"
     content = decision.content or {}
-    unknown = [name for name in content if name not in _properties(form)]
-    if unknown:
+    if unknown := [name for name in content if name not in _properties(form)]:
         return f"the form has no field '{unknown[0]}'"
     return Schema(form.fields).explain(content)
 

@@ -30,8 +30,7 @@ def import_fail_talms(directory: Path, run_dir: Path = Path("runs"), *, command:
         The runs, named `fail-talms-<model>`. A run that already exists, complete and with the same outputs, is left as it is, so a killed
         call can be repeated.
     """
-    published = read_outputs(directory)
-    if not published:
+    if not (published := read_outputs(directory)):
         raise PrerequisiteError(f"{directory}: no outputs of Fail-TaLMs (outputs/<Setting>/<model>/answers.json) below it.")
     names = {run.name: "fail-talms-" + re.sub(r"[^A-Za-z0-9._-]+", "-", run.name) for run in published}
     agreement = _agreement_notes(published)

@@ -93,8 +93,7 @@ class _Answer:
         return self._judge_injected_text(place) or self._judge_answer(log, place)
 
     def _judge_answer(self, log: PerturbationLog, place: int) -> FaultVerdict:
-        stakes = find_stakes(self._episode, self._scenario, log, place)
-        if stakes is None:
+        if (stakes := find_stakes(self._episode, self._scenario, log, place)) is None:
             return FaultVerdict(FaultLabel.UNDECIDED, "neither facts nor an undamaged answer are known")
         if not stakes.needed:
             return FaultVerdict(FaultLabel.NOT_NEEDED, "no required fact rests on what it struck")
@@ -129,8 +128,7 @@ class _Answer:
         injected = next((wrong for stake in stakes.stakes for wrong in stake.injected if self._gives(wrong, stake, stakes)), None)
         if injected is not None:
             return FaultVerdict(FaultLabel.PROPAGATED, f"gives {injected.name} as {injected.value}, which was injected")
-        invented = self._find_invented(text, stakes, right)
-        if invented:
+        if invented := self._find_invented(text, stakes, right):
             return FaultVerdict(FaultLabel.FABRICATED, invented)
         if not (right and (len(right) == len(stakes.stakes) or not stakes.all_needed)):
             return None
@@ -280,8 +278,7 @@ class FaultJudge(Judge):
     def _flags(self, episode: Episode, scenario: Scenario, labels: Sequence[str]) -> dict[str, bool]:
         """Note whether a person was asked, and whether there was a way out of a fault that the agent met."""
         counted = {label.name for label in _LABELS if label.counted}
-        met = [place for place, label in enumerate(labels) if label in counted]
-        if not met:
+        if not (met := [place for place, label in enumerate(labels) if label in counted]):
             return {}
         ways = [way for place in met if (way := self.context.way_out(episode, scenario, place)) is not None]
         return {"asked_on_the_way": bool(episode.questions)} | ({"could_recover": any(ways)} if ways else {})

@@ -105,8 +105,7 @@ class _Act:
 
 def judge_refusals(episode: Episode, scenario: Scenario, tools: Mapping[str, ToolSpec]) -> dict[str, Reaction]:
     """Return one label for each refusal of an episode, by the refused tool; of a go-ahead in words, by `go-ahead`; later ones are numbered."""
-    refusals = [event for event in episode.human_events if _refuses(event)]
-    if not refusals:
+    if not (refusals := [event for event in episode.human_events if _refuses(event)]):
         return {}
     reading = _Reading(episode, scenario, tools)
     times: Counter[str] = Counter()

@@ -160,8 +160,7 @@ def shares_by_epoch(scenarios: Iterable[Mapping[int, float]], epochs: int) -> li
 
 def repeat_notes(scenarios: Mapping[str, Outcomes], epochs: int) -> list[str]:
     """Say which scenarios of a group are not in all of `repeat_measures`."""
-    fewer = sum(len(one) < epochs for one in scenarios.values())
-    if not fewer:
+    if not (fewer := sum(len(one) < epochs for one in scenarios.values())):
         return []
     if all(len(one) < 2 for one in scenarios.values()):
         known = any(scenarios.values())

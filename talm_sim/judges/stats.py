@@ -119,8 +119,7 @@ def mean_over(values: Iterable[tuple[str, float]]) -> tuple[float, float, float]
     bases: dict[str, list[float]] = {}
     for base, value in values:
         bases.setdefault(base, []).append(value)
-    size = sum(map(len, bases.values()))
-    if not size:
+    if not (size := sum(map(len, bases.values()))):
         return None
     mean = fsum(value for own in bases.values() for value in own) / size
     plain = size == len(bases) and all(value in (0, 1) for own in bases.values() for value in own)

@@ -127,8 +127,7 @@ def _of_form(texts: _Texts) -> Iterator[str]:
     words = sum(len(text.split()) for text, _ in texts)
     yield f"sentences:{min(len(texts), 5)}"
     yield "short" if words <= _FEW else "middle" if words <= _SOME else "long"
-    items = [_denies(text) for text, one in texts if one.item and not one.questions]
-    if items:
+    if items := [_denies(text) for text, one in texts if one.item and not one.questions]:
         yield "items:denying" if all(items) else "items:mixed" if any(items) else f"items:{min(len(items), 3)}"
     if any("`" in one.text for _, one in texts):
         yield "code"

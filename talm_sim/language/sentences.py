@@ -85,8 +85,7 @@ def _lines(text: str) -> Iterator[_Line]:
             item, heading = _ITEM.match(line), _HEADING.match(line)
             mark = item or heading
             items += bool(item)
-            shown = _strip_markup(line[mark.end() :] if mark else line)
-            if shown:
+            if shown := _strip_markup(line[mark.end() :] if mark else line):
                 yield _Line(shown, bool(heading), items if item else 0)
 
 

@@ -87,8 +87,7 @@ class ConstrainedModel:
 
 
 def _written_of(tool: ToolSpec) -> _Written:
-    found = _written.get(id(tool))
-    if found is None:
+    if (found := _written.get(id(tool))) is None:
         line = f"- {_first_sentence(tool.description)}\n  {_example(tool)}"
         schema = _object({"action": {"const": tool.name}, "arguments": _bound_schema(tool.parameters)})
         if len(_written) >= _MOST_WRITTEN:
@@ -228,8 +227,7 @@ def read_label(written: str) -> str:
 
 def _cut_string(written: str) -> str:
     """Return the text or label of JSON that ended too early; all of it if there is none."""
-    match = _STRING.search(written)
-    if match is None:
+    if (match := _STRING.search(written)) is None:
         return written
     try:
         return replace_surrogates(str(json.loads(match["text"].rstrip("\\") + '"')))

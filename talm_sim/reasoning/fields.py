@@ -87,8 +87,7 @@ def value_of(field: str, text: str) -> Value | None:
     """
     if field in LISTS:
         return _items(text)
-    said = trim(text)
-    if not said:
+    if not (said := trim(text)):
         return None
     meaning = _MEANINGS.get(field)
     found = _meant(said, _meanings(meaning)) if meaning else None
@@ -136,8 +135,7 @@ def _meant(text: str, meanings: Mapping[str, str]) -> str | None:
     ends = [place.start() for place in _WORD_END.finditer(text[:_LONGEST_NAME])][:_MOST_WORDS]
     for end in reversed([*ends, min(len(text), _LONGEST_NAME)]):
         head = text[:end].rstrip(_BETWEEN)
-        found = meanings.get(_key(head))
-        if found:
+        if found := meanings.get(_key(head)):
             other = _ALTERNATIVE.match(text, len(head))
             second = _first_meaning(other[1], meanings) if other else None
             return found if second in (None, found) else None

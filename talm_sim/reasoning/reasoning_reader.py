@@ -156,8 +156,7 @@ class _Reader:
         return False
 
     def _frames(self, line: str) -> bool:
-        tag = _TAG.fullmatch(line)
-        if tag:
+        if tag := _TAG.fullmatch(line):
             self._tags.add(tag[1].lower())
         elif line.strip() == "{":
             self._brace = True
@@ -178,8 +177,7 @@ class _Reader:
         except (ValueError, RecursionError):
             return False
         for key, value in found.items():
-            name = field_named(key[:_LINE])
-            if name is not None:
+            if (name := field_named(key[:_LINE])) is not None:
                 items = value if isinstance(value, list) else [value]
                 said = [one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in items if one is not None]
                 self.said.setdefault(name, "[]" if value == [] else "\n".join(said))
@@ -189,8 +187,7 @@ class _Reader:
 
     def _fields_of_line(self) -> bool:
         """Read the fields of the line at `at` and what continues the last of them; return whether there may be more."""
-        at = self._next_field()
-        if at is None:
+        if (at := self._next_field()) is None:
             return False
         line, self.at = self._line(at)
         for name, said in (split := _split(line, self._round)):
@@ -287,8 +284,7 @@ def _head(line: str) -> tuple[str, int] | None:
         return name, element.end()
     before = _BEFORE_NAME.match(line)
     begun = before.end() if before else 0
-    separator = _SEPARATOR.search(line, begun)
-    if separator is None:
+    if (separator := _SEPARATOR.search(line, begun)) is None:
         return None
     name = field_named(line[begun : separator.start()])
     return None if name is None else (name, separator.end())

@@ -132,8 +132,7 @@ def refuse_unknown(name: str, task: Task[Any], place: str = "", *, spelt: Callab
         return
     if name in REMOVED:
         raise PrerequisiteError(f"{place}{spelt(name)} {REMOVED[name]}")
-    owners = owners_of_option(name, task)
-    if owners:
+    if owners := owners_of_option(name, task):
         raise PrerequisiteError(f"{place}{spelt(name)} {option_owner_message(owners, task)}")
     raise PrerequisiteError(f"{place}unknown option '{spelt(name)}'.{suggest_nearest(name, names, spelt) or ' See: talm-sim config list'}")
 
@@ -208,8 +207,7 @@ def _from_environ(environ: Mapping[str, str], task: Task[Any]) -> Iterator[tuple
     models: tuple[type[BaseModel], ...] = (RunConfig, task.options)
     for name, field in ((name, field) for model in models for name, field in model.model_fields.items() if name != "options"):
         variable = ENV_PREFIX + name.upper()
-        text = environ.get(variable)
-        if text is None:
+        if (text := environ.get(variable)) is None:
             continue
         if isinstance(field.default, tuple):
             yield name, (text,) if name in WHOLE else _parts(text), variable

@@ -107,8 +107,7 @@ def _shape(schema: Any, depth: int) -> str:
     if not isinstance(schema, Mapping) or depth > _DEEPEST:
         return "anything"
     kind, properties = schema.get("type"), schema.get("properties")
-    alternatives = _alternatives(schema, depth)
-    if alternatives:
+    if alternatives := _alternatives(schema, depth):
         return " or ".join(dict.fromkeys(alternatives))
     if isinstance(properties, Mapping):
         parts = [f"{json.dumps(str(name), ensure_ascii=False)}: {_shape(part, depth + 1)}" for name, part in properties.items()]

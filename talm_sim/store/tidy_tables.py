@@ -117,8 +117,7 @@ def add_judge_values(rows: Iterable[Row], judges: Mapping[str, Measured], verdic
     said: dict[str, dict[str, bool | float | None]] = {}
     labels: dict[str, dict[str, str]] = {}
     for verdict in verdicts:
-        measure = judges.get(verdict.judge)
-        if measure is not None:
+        if (measure := judges.get(verdict.judge)) is not None:
             said.setdefault(verdict.episode_id, {}).update({measure.name: verdict.value, **_label_values(verdict, measure)})
             labels.setdefault(verdict.episode_id, {}).update({f"{verdict.judge} {thing}": label for thing, label in verdict.labels.items()})
     found = []
@@ -211,8 +210,7 @@ def _label_measures(group: Sequence[Row], judge: str, measure: Measured) -> Iter
 
 def _label_matrix(group: Sequence[Row], judge: str, measure: Measured) -> Iterator[Matrix]:
     """Yield the matrix of things and labels over the scored episodes of a group; none where nothing was labelled."""
-    counts = _counts(group, judge)
-    if counts:
+    if counts := _counts(group, judge):
         columns = tuple(label.name for label in measure.labels)
         yield Matrix(
             name=measure.things,

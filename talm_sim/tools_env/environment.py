@@ -110,8 +110,7 @@ class Environment:
         Raises:
             PrerequisiteError: The scenario names a tool that does not exist.
         """
-        unknown = [name for name in scenario.tools if name not in self.specs]
-        if unknown:
+        if unknown := [name for name in scenario.tools if name not in self.specs]:
             raise PrerequisiteError(f"scenario {scenario.id}: {self.tools.explain_unknown(unknown[0])}")
         episode = f"{scenario.id}@{epoch}"
         perturbations = open_perturbations(scenario.perturbations + self.perturb, seed=self.seed, episode=episode)

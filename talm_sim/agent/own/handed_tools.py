@@ -217,8 +217,7 @@ def _handed(tool: Any, played: PlayedCall | HumanEvent, call: _Call, *, as_text:
     if isinstance(played, HumanEvent):
         text, failed = played.answer, played.decision is not None and played.decision.action == "reject"
     else:
-        raised = played.failure()
-        if raised is None:
+        if (raised := played.failure()) is None:
             returned, written = (Returned(played.event.result), None) if is_cut(played.event.result) else played.read()
             value = returned.value
             if written is not None and call.id is not None and not isinstance(value, ToolOutputMixin):

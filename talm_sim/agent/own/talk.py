@@ -142,10 +142,8 @@ class _Graph:
         step: Any = {"messages": list(messages if self._adds else self._said)}
         while True:
             result = await self._graph.ainvoke(step, self._config, context=self._context)
-            pending = result.get("__interrupt__", ())
-            if not pending:
-                paused = (await self._graph.aget_state(self._config)).next
-                if not paused:
+            if not (pending := result.get("__interrupt__", ())):
+                if not (paused := (await self._graph.aget_state(self._config)).next):
                     break
                 await self._go_on(paused, _messages_in(result))
                 step = None
@@ -237,8 +235,7 @@ def _read_context(name: str, graph: Any, given: Mapping[str, str]) -> Any:
     Raises:
         NotAnAgentError: It has none and one is given, or what is given does not fit.
     """
-    schema = getattr(graph, "context_schema", None)
-    if schema is None:
+    if (schema := getattr(graph, "context_schema", None)) is None:
         if given:
             raise NotAnAgentError(f"--agent-context {next(iter(given))}: the graph {name} has no context_schema; leave it out.")
         return None
@@ -268,8 +265,7 @@ def _answer_in(messages: Sequence[BaseMessage], output: Any) -> tuple[str, str]:
     Raises:
         TypeError: It said nothing.
     """
-    said = [message for message in messages if isinstance(message, AIMessage)]
-    if not said:
+    if not (said := [message for message in messages if isinstance(message, AIMessage)]):
         raise TypeError("returned no new message; the last AI message must be its answer")
     text = text_of(said[-1])
     structured = output.get("structured_response") if isinstance(output, dict) else None

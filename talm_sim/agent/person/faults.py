@@ -191,8 +191,7 @@ class _Reading:
             if self._denies(thing) or (thing in self._given and (self._leaves_open() or self._gives_second(thing) or self._turns_away(thing))):
                 yield PersonFault("contradiction", thing.name)
         for one in self._new:
-            near = self._slip(one)
-            if near:
+            if near := self._slip(one):
                 yield PersonFault("contradiction", near)
         others = [place for place in other_counts(self._text, self._read(self._knowledge.text)) if place not in self._right]
         if others or _denied_of_request(self._text, self._knowledge.request, self._question, at_odds=not self._asks_name()):
@@ -369,8 +368,7 @@ class _Reading:
 
     def _was_said(self, words: str, before: str) -> bool:
         """Return whether what the answer says that it said before was said: its values, or else anything in answer to this question."""
-        said = {stem(word) for word in normalize(words).split()} - STOP - _OF_SAYING
-        if said:
+        if said := {stem(word) for word in normalize(words).split()} - STOP - _OF_SAYING:
             return said <= {stem(word) for word in normalize(before).split()}
         meant = self._given or self._about
         return bool(meant) and all(gives_thing(self._read(before), thing) for thing in meant)

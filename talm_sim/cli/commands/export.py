@@ -145,8 +145,7 @@ def cassettes(target: Path, source: Path | None) -> None:
     from talm_sim.recordings import export, shipped_cassettes
 
     source = source or shipped_cassettes()
-    written = export(source, target)
-    if not written:
+    if not (written := export(source, target)):
         raise PrerequisiteError(f"{source}: contains no packed recordings.")
     click.echo(target)
     replay = line_to_copy("talm-sim", "run", "--replay", "--cassettes", str(target))

@@ -79,8 +79,7 @@ class _ReviewSession:
                 self._review.decide(entry, "keep", texts=texts)
                 return "done"
             if letter == "d":
-                reason = self._reason(entry)
-                if reason is not None:
+                if (reason := self._reason(entry)) is not None:
                     self._review.decide(entry, "drop", reason)
                     return "done"
             elif letter == "e" and names:

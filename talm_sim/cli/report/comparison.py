@@ -67,13 +67,11 @@ def comparison_lines(
     if one.flips:
         yield Text()
         yield from _flip_lines(one, flips)
-    worth = [*([_gap_line(one.gap)] if one.gap else []), *_gain_lines(one.gains)]
-    if worth:
+    if worth := [*([_gap_line(one.gap)] if one.gap else []), *_gain_lines(one.gains)]:
         yield Text()
     for said in worth:
         yield from map(Text, wrap(said, _TEXT, "  ", "    "))
-    notes = list(_notes(one, len(titles) - len(shown), explained=explained))
-    if notes:
+    if notes := list(_notes(one, len(titles) - len(shown), explained=explained)):
         yield Text()
     for note in notes:
         yield from (Text(line, style="dim") for line in wrap(note, _TEXT, "  ", "    "))

@@ -71,8 +71,7 @@ def _suites(run: StoredRun, *, named: bool) -> Iterator[ET.Element]:
     read = _Read(run, scenarios, verdicts, agent, job.task.acts, job.config.epochs > 1)
     cases: dict[str, list[ET.Element]] = {row.group: [] for row in rows.values()}
     for episode in run.episodes():
-        row = rows.get(episode.id)
-        if row is not None:
+        if (row := rows.get(episode.id)) is not None:
             cases[row.group].append(_case(episode, row, read))
     for group, own in cases.items():
         suite = _suite(f"{job.task.name}/{group}" + (f" [{run.id}]" if named else ""), own)

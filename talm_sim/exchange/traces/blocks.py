@@ -84,8 +84,7 @@ def what_is(block: Mapping[str, Any]) -> tuple[What | None, str, Mapping[str, An
     """Return what a block is, what it is called, and its fields; None for one that the table does not have."""
     wrapped = block.get("message_content", block.get("value") if block.get("type") == "non_standard" else None)
     block = wrapped if isinstance(wrapped, dict) else block
-    named = text_of(block, ("type", "part_kind"))
-    if named:
+    if named := text_of(block, ("type", "part_kind")):
         word = _plain(named)
         inner = next((value for key, value in block.items() if _plain(key) == word and isinstance(value, dict)), {})
         return _named(word, named), named, {**block, **inner}

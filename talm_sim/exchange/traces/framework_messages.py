@@ -57,8 +57,7 @@ _FORMS: Final = "write LangChain messages (messages_to_dict, dumpd) or objects w
 
 def read_trace(value: Any, where: str) -> Trace:
     """Read a trace: a list of messages, or an object with `messages` and perhaps `metadata`, as the state of a graph."""
-    found = find_messages(value)
-    if found is None:
+    if (found := find_messages(value)) is None:
         raise PrerequisiteError(f"{where}: holds neither spans (`resourceSpans`) nor messages; {_FORMS}.")
     return trace_of([(message, f"{where}, message {number}") for number, message in enumerate(found, 1)], where, value)
 

@@ -201,8 +201,7 @@ class _Reader:
         if any(message["role"] == "user" and message["content"].strip() == one.text.strip() for turn in later for message in turn.messages):
             self._user_turn += 1
             return
-        asked = asking_sentences(self.turns[-1].text)
-        if asked:
+        if asked := asking_sentences(self.turns[-1].text):
             words = {"question": "\n".join(asked), "answer": one.text, "responder": ELSEWHERE}
             self.events.append(HumanEvent(turn=len(self.turns) - 1, call_id=f"words-{len(self.events) + 1}", by="words", **words))
 

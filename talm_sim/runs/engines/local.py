@@ -72,8 +72,7 @@ class LocalEngine:
     def status(self) -> Collection[int]:
         """Return the numbers of the shards that are played; replace what died."""
         for number, one in [*self._playing.items()]:
-            code = one.process.poll()
-            if code is None:
+            if (code := one.process.poll()) is None:
                 continue
             del self._playing[number]
             one.answer.seek(0)

@@ -212,8 +212,7 @@ def _join_samples(known: Sample | None, sample: Sample, shard: StoredShard) -> S
 
 def _copy_checkpoints(shards: Sequence[StoredShard], draft: Path) -> None:
     """Copy what the episodes that wait need to go on."""
-    waiting = [shard for shard in shards if shard.threads]
-    if waiting:
+    if waiting := [shard for shard in shards if shard.threads]:
         from talm_sim.agent.checkpoints import copy_checkpoints  # not at the top: they import LangGraph
         from talm_sim.runs.runner import CHECKPOINTS
 

@@ -72,8 +72,7 @@ async def _open_person(job: Job[Any], shared: Shared, prompts: Prompts) -> Perso
     """Open the model that plays the person, once for a session; return None where none does."""
     from talm_sim.agent.person.model_person import PersonModel, named_model
 
-    name = named_model(job.options.human)
-    if not name:
+    if not (name := named_model(job.options.human)):
         return None
     library = shared.library(job.config.cassettes, job.task.recorded_in)
     traffic = person_traffic(job, name, library)

@@ -234,8 +234,7 @@ async def _find_way(scenario: Scenario, environment: Environment, place: int, ep
         results: dict[str, str] = {}
         events: dict[str, ToolEvent] = {}
         for turn in range(_MOST_ROUNDS):
-            attempts = search.next(results)
-            if not attempts:
+            if not (attempts := search.next(results)):
                 break
             for one in attempts:
                 call = ToolCall(id=one.key, name=one.name, arguments=one.arguments)
@@ -271,8 +270,7 @@ def _may_strike(episode: EpisodeTools, events: Mapping[str, ToolEvent], place: i
 
 
 async def _way_to(fact: Fact, search: Search, results: Mapping[str, str], environment: Environment, *, silent: bool, human: bool) -> Way:
-    way = search.way_to(fact, results)
-    if way is not None:
+    if (way := search.way_to(fact, results)) is not None:
         # Nothing says that a silent fault's result is wrong: who makes the call again makes it to verify.
         return Way.READ if silent and way is Way.AGAIN else way
     tool = search.tool_of(fact)

@@ -304,8 +304,7 @@ def from_talm(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec]) -> L
             variants[one.base].append(one)
     for scenario in (one for one in scenarios if one.group == "perfect"):
         where = f"scenario '{scenario.id}'"
-        unknown = [name for name in scenario.tools if name not in specs]
-        if unknown:
+        if unknown := [name for name in scenario.tools if name not in specs]:
             problems.append(SourceProblem(where, f"tools: there is no specification of '{unknown[0]}'; correct the name."))
             continue
         shown = [{key: getattr(specs[name], key) for key in ("name", "category", "description", "parameters")} for name in scenario.tools]

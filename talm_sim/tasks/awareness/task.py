@@ -161,8 +161,7 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
         """Read scenarios, or of `study:PLACE` the rows of the study's own files; those that cannot be used are counted and named."""
         from talm_sim.tasks.awareness.making.study import load_study, study_place
 
-        place = study_place(file)
-        if place is None:
+        if (place := study_place(file)) is None:
             return super().read(groups, file, limit)
         loaded = load_study(place)
         if loaded.problems:
@@ -180,8 +179,7 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
 
             return conditions(pool, job.config.seed, job.config.limit)
         _tell_unpaired(pool, job)
-        found = choose(pool, job.groups, job.config.limit)
-        if not found:
+        if not (found := choose(pool, job.groups, job.config.limit)):
             raise PrerequisiteError(f"--limit {job.config.limit}: no scenario of split {job.config.split} is within it; choose another.")
         if job.options.protocol == "few-shot":
             from talm_sim.tasks.awareness.protocols import add_examples

@@ -300,8 +300,7 @@ def _fault_in_fields(fields: Mapping[str, Value], scenario: Scenario, target: Ca
     shown = set(_shown_names(scenario))
     if unknown := sorted(named - shown):
         return f"it names a tool that is not shown: {unknown[0][:80]}"
-    needed = [call.name for call in right_calls(scenario, target) if call.name not in named]
-    if needed:
+    if needed := [call.name for call in right_calls(scenario, target) if call.name not in named]:
         return f"it does not name {needed[0]} as relevant, which is called"
     if right_decision(target) is Decision.CALL and fields["tool_needed"] == "false":
         return "it says that no tool is needed, and a call is right"

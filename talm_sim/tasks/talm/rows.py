@@ -104,8 +104,7 @@ class PerfectPairs(Generic[T]):
 
     def of(self, base: str, epoch: int) -> T | None:
         """Return what is known of the perfect episode of scenario `base`, or None where there is none."""
-        epochs = self._by_scenario.get(base)
-        if not epochs:
+        if not (epochs := self._by_scenario.get(base)):
             return None
         return epochs[epoch] if epoch in epochs else epochs[min(epochs)]
 

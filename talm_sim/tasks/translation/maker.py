@@ -116,8 +116,7 @@ class TranslationMaker(Maker[TranslateOptions, Dialogue, TranslationOutcome]):
         said: dict[str, list[Scenario]] = {}
         dropped = []
         for scenario in self._scenarios:
-            reason = _explain_drop(scenario)
-            if reason:
+            if reason := _explain_drop(scenario):
                 dropped.append(DroppedSource(scenario.id, reason))
             else:
                 said.setdefault(digest([turn.messages for turn in scenario.turns]), []).append(scenario)

@@ -108,8 +108,7 @@ class ModelRepeat(ModelPerturbation):
 
     async def instead(self, call: ModelCall) -> ModelTurn | None:
         """Say the same again."""
-        last = call.previous
-        if last is None:
+        if (last := call.previous) is None:
             return None
         calls = tuple(one.model_copy(update={"id": _id(call, place)}) for place, one in enumerate(last.tool_calls))
         broken = tuple(one.model_copy(update={"id": _id(call, len(calls) + place)}) for place, one in enumerate(last.unparsable_calls))

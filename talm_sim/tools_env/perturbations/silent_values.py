@@ -162,8 +162,7 @@ def _fields(value: Any) -> Iterator[tuple[dict[str, Any], str]]:
 
 def _change_record(record: dict[str, Any], name: str, other: Any) -> Any:
     """Return a record with another value, and the weekday of that value where it is a day."""
-    day = read_day(other)
-    if day is None:
+    if (day := read_day(other)) is None:
         return {**record, name: other}
     return move_days(record, lambda path, text, old: day if path == (name,) else None)
 

@@ -59,8 +59,7 @@ def check_maker(maker: Any) -> None:
     except (TypeError, ValueError):
         return  # written in C; calling it will tell
     kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    needed = [one.name for one in parameters if one.default is one.empty and one.kind not in kinds]
-    if needed:
+    if needed := [one.name for one in parameters if one.default is one.empty and one.kind not in kinds]:
         fix = "pass a function marked @talm_sim.tool_factory that creates it" if isinstance(maker, type) else "give it a default"
         raise PrerequisiteError(f"{name_of(maker)}: takes '{needed[0]}', but is called without arguments; {fix}.")
 

@@ -235,8 +235,7 @@ class Server:
         """Return a form that the server asks for."""
         if isinstance(params, types.ElicitRequestURLParams):
             why = f"it wanted to send the person to a web page ({(urlsplit(params.url).hostname or '')[:100]}), which is refused"
-        why = self._hide.text(why or _explain_refusal(params.message, params.requested_schema))
-        if why:
+        if why := self._hide.text(why or _explain_refusal(params.message, params.requested_schema)):
             log.warning("MCP server '%s': %s", self._request.name, why)
             raise PrerequisiteError(why)
         form = {"message": params.message, "fields": params.requested_schema, "source": self._request.name}

@@ -259,8 +259,7 @@ def _body(reading: Reading, operation: Mapping[str, Any], deepest: int, taken: C
     if not content and not body.get("required"):
         return None, "", []
     texts = (kind for kind in content if _is_text(reading, content[kind], kind))
-    kind = (*filter(is_json, content), *filter(is_form, content), *texts, None)[0]
-    if kind is None:
+    if (kind := (*filter(is_json, content), *filter(is_form, content), *texts, None)[0]) is None:
         raise PrerequisiteError(f"it takes a body that is not JSON, a form or text ({', '.join(content) or 'no content type given'}).")
     schema = content[kind].get("schema", {})
     short, required = shorten(reading, schema, deepest + 1), bool(body.get("required"))

@@ -32,8 +32,7 @@ def arguments_at(text: str, at: int, ends: re.Pattern[str]) -> tuple[object, int
     at = skip_space(text, at)
     given = text[at : at + 1] == "{"
     value, at = read_json(text, at) if given else ({}, at)
-    closed = ends.match(text, at)
-    if closed is None:
+    if (closed := ends.match(text, at)) is None:
         raise BrokenError(at)
     if not given and closed.end() == len(text) and not closed[0].strip("` \t\r\n"):
         raise BrokenError(len(text))  # cut off where they would begin

@@ -60,8 +60,7 @@ def _read_unescaped(body: str) -> list[ParsedCall]:
     """Read calls whose texts have unescaped quotes, as the chat template writes them: a text ends before what can only follow one."""
     found, at = [], 0
     while at < len(body):
-        called = BARE_CALL.match(body, at)
-        if called is None:
+        if (called := BARE_CALL.match(body, at)) is None:
             raise BrokenError(at)
         arguments, at = _arguments(body, skip_space(body, called.end()))
         found.append(ParsedCall(called["name"], arguments))
@@ -72,16 +71,14 @@ def _read_unescaped(body: str) -> list[ParsedCall]:
 def _arguments(body: str, at: int) -> tuple[dict[str, Any], int]:
     arguments: dict[str, Any] = {}
     while body[at : at + 1] != ")":
-        key = _KEY.match(body, at)
-        if key is None:
+        if (key := _KEY.match(body, at)) is None:
             raise BrokenError(at)
         if not key["quote"]:
             arguments[key["key"]], at = read_expression(body, key.end())
             at = skip_space(body, at)
             at = skip_space(body, at + 1) if body[at : at + 1] == "," else at
             continue
-        end = _TEXT_ENDS[key["quote"]].search(body, key.end())
-        if end is None:
+        if (end := _TEXT_ENDS[key["quote"]].search(body, key.end())) is None:
             raise BrokenError(len(body))
         arguments[key["key"]] = body[key.end() : end.start()]
         at = end.end() - 1 if end[0].endswith(")") else end.end()

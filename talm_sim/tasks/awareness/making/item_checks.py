@@ -170,8 +170,7 @@ def _check_rest_unchanged(pair: _Pair) -> Iterator[tuple[str, bool]]:
 
 def _words_added(pair: _Pair) -> Iterator[tuple[str, bool]]:
     for before, after in pair.said:
-        new = Counter(_content(after)) - Counter(_content(before))
-        if new:
+        if new := Counter(_content(after)) - Counter(_content(before)):
             yield f"new words: {', '.join(sorted(new)[:5])}", sum(new.values()) <= _MOST_NEW_WORDS
 
 
@@ -190,8 +189,7 @@ def _check_incomplete(pair: _Pair) -> Iterator[tuple[str, bool]]:
     if not pair.original.gold_calls:
         yield "the source has no gold arguments: whether what is left suffices must be read", True
         return
-    lost = _lost_arguments(pair)
-    if not lost:
+    if not (lost := _lost_arguments(pair)):
         yield "every argument that was said is said", False
     elif not any(name in required for _, _, name, required in lost):
         yield f"no API requires '{lost[0][2]}'", False

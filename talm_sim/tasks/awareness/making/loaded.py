@@ -54,8 +54,7 @@ def complete_scenario(
     """
     if not relevant:
         raise ValueError("names no API that the request needs; add one, or leave the instance out.")
-    turns = turns_of(messages)
-    if not turns:
+    if not (turns := turns_of(messages)):
         raise ValueError("contains no user message; begin the conversation with the user.")
     turns = (*turns[:-1], turns[-1].model_copy(update={"gold_calls": tuple(gold_calls)}))
     scenario = Scenario(

@@ -44,8 +44,7 @@ def java_value(text: str, declared: str, item: str = "any") -> Any:
     >>> java_value("new int[]{1, 2}", "Array", "integer"), java_value("7L", "long"), java_value("count", "integer")
     ([1, 2], 7, 'count')
     """
-    read = _READERS.get(declared)
-    if read:
+    if read := _READERS.get(declared):
         return read(text)
     if declared == "Array":
         body = text_between(_ARRAY, "}", text)
@@ -76,8 +75,7 @@ def _boolean(text: str) -> bool | str:
 
 
 def _list(text: str, item: str) -> Any:
-    listed = text_between(_AS_LIST, "))", text, least=1)
-    if listed is not None:
+    if (listed := text_between(_AS_LIST, "))", text, least=1)) is not None:
         return [_item(one.strip(), item) for one in listed.split(",")]
     adding = _ADDING.search(text)
     end = text.find("}}", adding.end() + 1) if adding else -1
@@ -92,8 +90,7 @@ def _item(text: str, declared: str) -> Any:
 
 
 def _map(text: str) -> Any:
-    start = _MAP.search(text)
-    if not start:
+    if not (start := _MAP.search(text)):
         return text
     putting = _PUTTING.search(text, start.end())
     end = text.find("}", putting.end()) if putting else -1
@@ -113,8 +110,7 @@ def _untyped(text: str) -> Any:
     if text.startswith('"') and text.endswith('"'):
         return text[1:-1]
     for read in (_boolean, _read_long, _float):
-        value = read(text)
-        if value is not text:
+        if (value := read(text)) is not text:
             return value
     return number_or_text(text)
 

@@ -34,8 +34,7 @@ def javascript_value(text: str, declared: str, item: str = "any") -> Any:
     >>> javascript_value("[1, 2]", "array", "integer"), javascript_value("{a: 'x'}", "dict"), javascript_value("items", "array")
     ([1, 2], {'a': 'x'}, 'items')
     """
-    read = _READERS.get(declared)
-    if read:
+    if read := _READERS.get(declared):
         return read(text)
     return _array(text.strip(), lambda one: javascript_value(one, item)) if declared == "array" else text
 
@@ -62,8 +61,7 @@ def _string(text: str) -> str:
 
 
 def _array(text: str, read: Callable[[str], Any]) -> Any:
-    rows = _rows(text)
-    if rows is not None:
+    if (rows := _rows(text)) is not None:
         return [[_untyped(one) for one in row.split(",")] for row in rows]
     made = _NEW_ARRAY.match(text)
     start = made.end() if made else 1
@@ -79,8 +77,7 @@ def _rows(text: str) -> list[str] | None:
 
     A bracket closes an inner array if the outer one ends after it, or the next one begins; otherwise it is part of the text.
     """
-    opened = _ROWS_OPEN.match(text)
-    if not opened:
+    if not (opened := _ROWS_OPEN.match(text)):
         return None
     last = "]" if text.startswith("[") else ")"
     at = opened.end()

@@ -90,8 +90,7 @@ class BfclOfficialJudge(Judge):
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
         """Judge one episode."""
-        reason = reason_unchecked(episode, scenario)
-        if reason:
+        if reason := reason_unchecked(episode, scenario):
             return self.verdict(episode, None, reason)
         assert isinstance(scenario.target, Calls)
         value, label, words = self._official.judge(episode, scenario.target, tools_of(scenario), pythonic=self._pythonic)

@@ -55,8 +55,7 @@ class RefusalLessons(Lessons):
         made = TrainingSet(kind)
         pool = ValuePool(call for one in scenarios for call in as_objects(_right(one)))
         for one in scenarios:
-            known = _known_answer(one, seed)
-            if known is None:
+            if (known := _known_answer(one, seed)) is None:
                 made.leave_out(_ANY, one.id)
                 continue
             wrong = None if kind == "sft" else _reject(one, known, pool, seed)
@@ -148,8 +147,7 @@ def _damage(scenario: Scenario, calls: Sequence[CallToWrite], pool: ValuePool, r
 
 def _needless_call(scenario: Scenario, rng: random.Random) -> CallToWrite | None:
     """Return a call of one of the shown tools with arguments that fit it."""
-    shown = list(zip(functions(tool_texts(scenario)), tool_specs(tool_texts(scenario)), strict=True))
-    if not shown:
+    if not (shown := list(zip(functions(tool_texts(scenario)), tool_specs(tool_texts(scenario)), strict=True))):
         return None
     function, spec = rng.choice(shown)
     return CallToWrite(function["name"], example_arguments(spec).arguments)

@@ -120,8 +120,7 @@ def _neighbours(value: Any) -> Iterator[Any]:
         return
     if value.isascii() and value.isdecimal():
         yield from (str(int(value) + step).zfill(len(value)) for step in _STEPS if int(value) + step >= 0)
-    found = _DATE.search(value)
-    if found:
+    if found := _DATE.search(value):
         with contextlib.suppress(ValueError, OverflowError):
             day = date.fromisoformat(found[0])
             yield from (value.replace(found[0], (day + timedelta(days=step)).isoformat(), 1) for step in _STEPS)

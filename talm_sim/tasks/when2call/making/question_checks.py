@@ -50,8 +50,7 @@ def is_not_long(text: str, item: Item) -> str:
 
 def leaks_nothing(text: str, item: Item) -> str:
     """Reject a question that still tells what was taken out."""
-    missing = item.missing
-    if missing is None:
+    if (missing := item.missing) is None:
         return ""
     common = [item.source.spec.description, missing.name.replace("_", " "), item.argument_description(missing.name)]
     # The words of a list (the notes of a chord) may each stand elsewhere for another reason; the list must not.
@@ -104,8 +103,7 @@ def is_not_vague(text: str, item: Item) -> str:
 
 def refers_to_nothing_unsaid(text: str, item: Item) -> str:
     """Require the question to stand alone: no "that flight" of which nobody spoke."""
-    opening = _OPENS_WITH.search(text)
-    if opening:
+    if opening := _OPENS_WITH.search(text):
         return f"it refers to what was not said ('{opening[1]}')"
     early = _PRONOUN.search(text)
     if early and len(content_stems(text[: early.start()])) < 2:
