@@ -127,8 +127,7 @@ def _refuse_secrets(value: dict[str, str]) -> dict[str, str]:
     hide = Hider.from_environment(credentials_in_environment())
     for key, text in value.items():
         said = f"'{key}'" if names_credential(key) and text.lower() not in _NO_VALUES else ""
-        inside = next(filter(names_credential, _names_in(key, text)), "")
-        if inside and not said:
+        if (inside := next(filter(names_credential, _names_in(key, text)), "")) and not said:
             said = f"'{key}' contains '{inside}', which"
         if not said and hide.text(text) != text:
             said = f"'{key}' contains what looks like a credential, which"

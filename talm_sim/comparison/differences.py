@@ -297,8 +297,7 @@ def _difference_of_figures(pairs: Sequence[Pair], figure: Figure, seed: int, kno
         return None
     before = value([1] * own + [0] * (len(rows) - own))
     assert before is not None
-    limits = bootstrap(len(places), difference, seed)
-    if limits is None and tested:
+    if (limits := bootstrap(len(places), difference, seed)) is None and tested:
         limits = _flat_interval(known["measure"], before, before + found, len(places))
     low, high = limits or (None, None)
     test = swap_sides(len(places), lambda swapped: difference(once, swapped), seed) if tested else None

@@ -98,8 +98,7 @@ def _write(run: PublishedRun, run_dir: Path, name: str, notes: dict[str, str], c
         for verdict in run.verdicts:
             write_verdict(conn, verdict)
         judges = sorted({(verdict.judge, verdict.judge_config_digest) for verdict in run.verdicts})
-        facts = {"total": len(run.episodes), "judges": judges, "imported_judges": judges}
-        for key, value in facts.items():
+        for key, value in {"total": len(run.episodes), "judges": judges, "imported_judges": judges}.items():
             insert_row(conn, "meta", key, json.dumps(value))
 
     manifest = describe_run(config, run.scenarios, command=command, notes=notes)

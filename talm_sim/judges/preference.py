@@ -33,8 +33,7 @@ class PreferenceJudge(Judge):
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
         """Judge one episode; it applies to group `no-tools` alone."""
-        known = self._settle_without_model(episode, scenario)
-        if isinstance(known, tuple):
+        if isinstance(known := self._settle_without_model(episode, scenario), tuple):
             return self.verdict(episode, *known)
         scores: list[int] = []
         for vote, answers in enumerate(((episode.answer, known.answer), (known.answer, episode.answer)), start=1):

@@ -169,8 +169,7 @@ class _Reading:
         return max((act.turn for act in self._acts), default=0)
 
     def _is_about(self, question: str, refusal: HumanEvent) -> bool:
-        request = refusal.request
-        if not isinstance(request, Approval):
+        if not isinstance(request := refusal.request, Approval):
             return any(text_holds(question, value) for value in named_values(refusal.question))
         return text_holds(question, request.name) or any(text_holds(question, value) for value in self._identify(request))
 
@@ -182,8 +181,7 @@ class _Reading:
 
     def _opposes(self, act: _Act, refusal: HumanEvent) -> RefusalLabel | None:
         """Say how a call goes against a refusal; None if it does not."""
-        request = refusal.request
-        if not isinstance(request, Approval):
+        if not isinstance(request := refusal.request, Approval):
             return RefusalLabel.SAME_CALL if self._writes(act) and self._does(act, refusal.question) else None
         values = self._identify(request)
         if act.name == request.name:

@@ -84,8 +84,7 @@ def repeat_measures(scenarios: Mapping[str, Outcomes], epochs: int) -> list[Meas
         scenarios: The outcomes of each scenario.
         epochs: The number of epochs of the run.
     """
-    largest = max(map(len, scenarios.values()), default=0)
-    if largest < 2:
+    if max(map(len, scenarios.values()), default=0) < 2:
         return []
     shown = range(1, epochs + 1) if epochs <= _ALL_SHOWN else (*_FEW_SHOWN, epochs)
     found = []

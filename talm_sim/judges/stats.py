@@ -196,8 +196,7 @@ def quantile(values: Sequence[float], share: float) -> float:
     """Return the value below which a share of sorted values lies, interpolated between neighbours."""
     place = share * (len(values) - 1)
     low = int(place)
-    high = min(low + 1, len(values) - 1)
-    return values[low] + (values[high] - values[low]) * (place - low)
+    return values[low] + (values[min(low + 1, len(values) - 1)] - values[low]) * (place - low)
 
 
 def average_of_rates(first: Rate, second: Rate) -> Rate | None:

@@ -166,8 +166,7 @@ def _of_beginning(stated: _Texts) -> Iterator[str]:
             yield "clean@first"
             if len(text.split()) <= _FEW - 2:
                 yield "bare@first"
-        first = next(_clauses(text), "")
-        if first and not _shows(first, "neg") and not _denies(first):
+        if (first := next(_clauses(text), "")) and not _shows(first, "neg") and not _denies(first):
             yield "clean@begin"
         denials = sum(map(_denies, (text for text, _ in stated)))
         if denials == len(stated):

@@ -103,8 +103,7 @@ def text_holds(text: str, value: Any) -> bool:
     if (number := _as_number(value)) is not None:
         return any(_as_number(found.replace(",", "")) == number for found in _NUMBER.findall(text)) or _as_number(text) == number
     wanted, said = str(value).strip().casefold(), text.casefold()
-    chunks = _CHUNK.findall(wanted)
-    if not chunks or len(wanted) > _LONGEST:
+    if not (chunks := _CHUNK.findall(wanted)) or len(wanted) > _LONGEST:
         return wanted in said
     compact = "".join(chunks)
     if len(chunks) == 1 and len(compact) >= _CODE_LENGTH and any(sign.isdigit() for sign in compact):

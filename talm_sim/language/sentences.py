@@ -157,8 +157,7 @@ def _mask_quotation(found: re.Match[str]) -> str:
 
 def _split(line: _Line) -> Iterator[Sentence]:
     text = line.text
-    whole = _QUOTED.fullmatch(text)
-    if whole and not line.item and text[0] != "`":
+    if _QUOTED.fullmatch(text) and not line.item and text[0] != "`":
         text = text[1:-1].strip()  # a model that puts its whole answer between quotation marks
     said = _QUOTED.sub(_mask_quotation, text)
     start = 0

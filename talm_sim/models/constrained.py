@@ -201,8 +201,7 @@ def read_action(written: str, turn: int) -> tuple[str, tuple[ToolCall, ...], tup
     try:
         action = read_object(written)
     except ValueError as err:
-        opening = _OPENING.match(written)
-        if opening is None or opening["action"] == ANSWER:
+        if (opening := _OPENING.match(written)) is None or opening["action"] == ANSWER:
             return _cut_string(written), (), ()
         return "", (), (UnparsableCall(id=f"call-{turn}-0", name=opening["action"], raw=written, reason=str(err)),)
     name = action.get("action")

@@ -198,8 +198,7 @@ class Endpoint:
             if not failed.retryable and not named_by(failed, body):
                 _keep(getattr(err, "response", response))
             return failed
-        failure = failure_in(answer)
-        if failure is not None or not isinstance(answer, dict):
+        if (failure := failure_in(answer)) is not None or not isinstance(answer, dict):
             if failure is None or not failure.retryable:
                 _keep(response)
             return failure or not_json_failure(answer)

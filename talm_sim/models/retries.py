@@ -85,8 +85,7 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
     if (milliseconds := _number(headers.get("retry-after-ms"))) is not None:
         return milliseconds / 1000
     text = headers.get("retry-after")
-    seconds = _number(text)
-    if seconds is not None or text is None:
+    if (seconds := _number(text)) is not None or text is None:
         return seconds
     try:
         return max(0.0, parsedate_to_datetime(text).timestamp() - now)

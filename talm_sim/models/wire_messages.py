@@ -32,8 +32,7 @@ quotes it.
 
 def text_of(message: BaseMessage) -> str:
     """Return the text of a message, whether its content is a string or a list of blocks."""
-    content = message.content
-    if isinstance(content, str):
+    if isinstance(content := message.content, str):
         return content
     return "".join(block if isinstance(block, str) else str(block.get("text", "")) for block in content)
 

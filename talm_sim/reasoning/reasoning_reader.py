@@ -88,8 +88,7 @@ def find_form(text: str) -> ReasoningForm:
         line, after = _line_of(text, at)
         if _name_in(line):
             reader = _Reader(text, at)
-            values = reader.read()
-            if values and len(values) >= len(best):
+            if (values := reader.read()) and len(values) >= len(best):
                 best, begun, end = values, at, reader.at
             after = max(after, reader.at)
         at = after
@@ -279,8 +278,7 @@ def _name_in(line: str) -> str | None:
 def _head(line: str) -> tuple[str, int] | None:
     """Return the field that a line begins and where its value begins."""
     line = line[:_LINE]
-    element = _ELEMENT.match(line)
-    if element and (name := field_named(element[1])):
+    if (element := _ELEMENT.match(line)) and (name := field_named(element[1])):
         return name, element.end()
     before = _BEFORE_NAME.match(line)
     begun = before.end() if before else 0
@@ -301,8 +299,7 @@ def _split(line: str, known: set[str]) -> list[tuple[str, str]]:
     found, (name, begun) = [], head
     seen = {*known, name}
     for inside in _INSIDE.finditer(line, begun):
-        other = field_named(inside["name"])
-        if other and other not in seen:
+        if (other := field_named(inside["name"])) and other not in seen:
             found.append((name, line[begun : inside.start()]))
             seen.add(other)
             name, begun = other, inside.end()

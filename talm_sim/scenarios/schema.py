@@ -93,10 +93,8 @@ def _used(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]
     names: dict[str, None] = {}
     waiting: list[Any] = [schema]
     while waiting:
-        value = waiting.pop()
-        if isinstance(value, dict):
-            name = str(value.get("$ref", "")).rpartition("/")[2]
-            if name and name not in names:
+        if isinstance(value := waiting.pop(), dict):
+            if (name := str(value.get("$ref", "")).rpartition("/")[2]) and name not in names:
                 names[name] = None
                 waiting.append(definitions[name])
             waiting += value.values()

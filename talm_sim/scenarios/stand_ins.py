@@ -81,8 +81,7 @@ def find_stand_in(
     broken: dict[str, Missing] = {one.name: one for one in replaceable_tools(scenario, specs)}
     away = [name for name, one in known.items() if one.masked]
     for name in dict.fromkeys((*masked, *failed, *away)):
-        spec = specs.get(name)
-        if spec is None or not spec.human_replaceable:
+        if (spec := specs.get(name)) is None or not spec.human_replaceable:
             continue
         thing = masked.get(name) or broken.get(name) or Missing(kind=MissingKind.TOOL, name=name)
         if question_is_about(question, thing, spec.description):

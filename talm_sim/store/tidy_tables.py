@@ -167,8 +167,7 @@ def frame(records: Sequence[dict[str, Any]]) -> pandas.DataFrame:
 def first_measure(summaries: Sequence[Summary]) -> Measure | None:
     """Return the first column of a table, as a rate over all groups in which it is a rate; None if there is no column."""
     found = [next(iter(summary.measures_in("column")), None) for summary in summaries if not summary.derived]
-    measures = [one for one in found if one is not None]
-    if not measures or len(measures) == 1:
+    if not (measures := [one for one in found if one is not None]) or len(measures) == 1:
         return measures[0] if measures else None
     alike = [one for one in measures if one.kind == "rate" and one.name == measures[0].name]
     rate = pool_rates(one.rate() for one in alike)

@@ -84,8 +84,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
         if job.options.stop_after is not None:
             asked = self._asked_groups(job)
             return select(self._read_all(job), asked, job.config.limit, file, self.name)
-        every = self._read_all(job)
-        played = self._without_visible(job, every)
+        played = self._without_visible(job, self._read_all(job))
         return select(played, list(dict.fromkeys(one.group for one in played)), job.config.limit, file, self.name)
 
     def choose(self, job: Job[AgentTaskOptionsT], every: list[Scenario]) -> list[Scenario]:

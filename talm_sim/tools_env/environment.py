@@ -74,8 +74,7 @@ class Environment:
         self.kept: dict[str, ToolSession] = {}
         """What waiting episodes keep of their own, by episode."""
         for perturbation in open_perturbations(perturb, seed=seed, episode=""):
-            tool = perturbation.options.tool
-            if tool and (why := self._explain_refusal(perturbation, tool)):
+            if (tool := perturbation.options.tool) and (why := self._explain_refusal(perturbation, tool)):
                 raise PrerequisiteError(f"--perturb {perturbation.spec}: {why}")
 
     def _explain_refusal(self, perturbation: Perturbation, tool: str) -> str:

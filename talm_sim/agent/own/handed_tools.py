@@ -162,8 +162,7 @@ def _playing_in(tool: Any) -> AgentSession:
 
 def _refuse(tool: Any, call: _Call, why: Any) -> Coroutine[Any, Any, None] | None:
     """Return what records a call that the tool's own class has refused; None where it was played."""
-    session = _session_of(tool)
-    if session is None or call.played:
+    if (session := _session_of(tool)) is None or call.played:
         return None
     return session.refuse(tool.name, call.arguments, call.id, str(getattr(why, "content", why)))
 

@@ -230,8 +230,7 @@ class _Reading:
 
     def _is_short(self, one: SaidValue) -> bool:
         """Return whether a value is in a short sentence that states something, so that the sentence is about it."""
-        number = self._text.sentences.number_at(one.start)
-        first, last = self._text.sentences.span(number)
+        first, last = self._text.sentences.span(self._text.sentences.number_at(one.start))
         sentence = self._text.text[first : last + 1]
         return len(sentence.split()) <= _FEW_WORDS and not sentence.rstrip().endswith("?") and not _EVADES.search(sentence)
 
@@ -290,8 +289,7 @@ class _Reading:
 
     def _counts_otherwise(self, thing: KnownThing) -> bool:
         """Return whether the answer gives another number without a numeral: "nobody", "just me"."""
-        number = number_of(thing)
-        if number is None or len(self._text.sentences) > _FEW_SENTENCES:
+        if (number := number_of(thing)) is None or len(self._text.sentences) > _FEW_SENTENCES:
             return False
         if thing in self._missed and any(one.kind == "number" and bounded(self._text.text, one.start, one.end) for one in self._said):
             return True

@@ -70,8 +70,7 @@ def read_text(text: str, knowledge: Knowledge, request: str = "") -> AnswerText:
 def day_of(thing: KnownThing) -> date | None:
     """Return the day that a thing is; None if it is none."""
     for fact in thing.facts:
-        parts = iso_parts(str(fact.value))
-        if parts and parts[0]:
+        if (parts := iso_parts(str(fact.value))) and parts[0]:
             return parts[0]
     return None
 

@@ -238,8 +238,7 @@ def _withdraw_last_answer(stored: StoredRun) -> None:
     if not stored.answered():
         raise PrerequisiteError(f"{stored.path}: there is no answer to take back: nobody has answered a question of this run.")
     with closing(Desk(stored.path)) as desk:
-        given = desk.last_withdrawable()
-        if given is None or not desk.withdraw(given.key):
+        if (given := desk.last_withdrawable()) is None or not desk.withdraw(given.key):
             raise PrerequisiteError(f"{stored.path}: no answer can be taken back: every answered episode has continued.")
     click.echo(f"{safe_text(given.key[0])}: taken back: {Reply(given.text, given.declined).shown}", err=True)
     _hint(stored)

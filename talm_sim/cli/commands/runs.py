@@ -111,8 +111,7 @@ def rename(run: str, name: str, run_dir: Path) -> None:
     """Rename a run and its controls."""
     path = find_run(run, run_dir)
     compared = paired_runs([path])[path]
-    target = rename_run(path, name)
-    click.echo(target)
+    click.echo(rename_run(path, name))
     for other in compared:
         correct = line_to_copy("talm-sim", "judge", short_name(path.parent / other), "--paired-run", name)
         click.echo(f"{safe_text(other)} is compared with it by its old name; give it the new one with: {correct}", err=True)

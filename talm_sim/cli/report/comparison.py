@@ -148,8 +148,7 @@ def _flip_lines(comparison: Comparison, divergences: Mapping[str, Divergence] | 
     for one in found:
         yield Text("  " + fit_line(one.group, width - 2) + "".join(f"{len(getattr(one, kind)):,}".rjust(12) for kind in kinds))
     for kind in ("improved", "regressed"):
-        names = [name for one in found for name in getattr(one, kind)]
-        if names and divergences is None:
+        if (names := [name for one in found for name in getattr(one, kind)]) and divergences is None:
             more = f", and {len(names) - _FEW:,} more" if len(names) > _FEW else ""
             yield from (Text(line, style="dim") for line in wrap(f"{kind}: {', '.join(names[:_FEW])}{more}", _TEXT, "  ", "    "))
         for name in names if divergences is not None else ():

@@ -135,8 +135,7 @@ def _reason(row: Row, success: Sequence[str], verdicts: Sequence[Verdict]) -> tu
 
 
 def _add(case: ET.Element, tag: str, message: str, kind: str, text: str) -> None:
-    element = ET.SubElement(case, tag, message=_clean(one_line(message, 300)), type=_clean(kind))
-    element.text = text
+    ET.SubElement(case, tag, message=_clean(one_line(message, 300)), type=_clean(kind)).text = text
 
 
 def _page(episode: Episode, read: _Read) -> str:

@@ -170,8 +170,7 @@ def _document_text(named: str, told: Mapping[str, Any]) -> str | None:
     """Return the text of a document that is given as text: by Cohere as its data, by Anthropic and Bedrock as its source."""
     if _plain(named) != "document":
         return None
-    source = told.get("source")
-    if not isinstance(source, dict):
+    if not isinstance(source := told.get("source"), dict):
         return as_text(told["data"]) if isinstance(told.get("data"), str | dict) and not told.get("mime_type") else None
     if source.get("type") == "text":
         return as_text(source.get("data"))

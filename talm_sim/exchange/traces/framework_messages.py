@@ -231,8 +231,7 @@ def _turns(fields: Mapping[str, Any], pieces: Sequence[tuple[str, Any]]) -> list
             kept[what].append(said)
     if texts or thoughts or calls or results or not found:
         end()
-    last = next(one for one in reversed(found) if one.role == "assistant")
-    last.stop = stop if isinstance(stop, str) else ""
+    next(one for one in reversed(found) if one.role == "assistant").stop = stop if isinstance(stop, str) else ""
     return found
 
 

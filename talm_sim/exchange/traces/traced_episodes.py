@@ -207,8 +207,7 @@ class _Reader:
 
     def _read_result(self, one: Said) -> bool:
         """Add the result of a call; return whether it is new."""
-        found = self._call_of(one)
-        if found is None and one.answers in self._made:
+        if (found := self._call_of(one)) is None and one.answers in self._made:
             return False  # the span of the call said so already
         human = _asks_person(found[1].name if found else one.name, self._scenario)
         if found is None and human and self.turns:

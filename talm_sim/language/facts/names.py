@@ -187,8 +187,7 @@ def _split_unspaced(word: str, start: int) -> Iterator[tuple[str, Place]]:
     at = 0
     while at < len(word):
         for size in range(_LONGEST_NAME, 1, -1):
-            code = country_of(word[at : at + size])
-            if code and at + size <= len(word):
+            if (code := country_of(word[at : at + size])) and at + size <= len(word):
                 yield code, (start + at, start + at + size)
                 at += size
                 break

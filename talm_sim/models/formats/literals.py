@@ -141,8 +141,7 @@ def _literal(text: str, at: int, deep: int, *, python: bool = False) -> tuple[An
         return (_read_mapping if first == "{" else _sequence)(text, at, deep - 1, python)
     if found := _NUMBER.match(text, at):
         return _number(found[0], at), found.end()
-    found = _WORD.match(text, at)
-    if found and found[0] in _WORDS:
+    if (found := _WORD.match(text, at)) and found[0] in _WORDS:
         return _WORDS[found[0]], found.end()
     if found and found[0] in _NONFINITE:
         return _NONFINITE[found[0]], found.end()

@@ -117,8 +117,7 @@ def _tag(match: re.Match[str], shown: ShownParameters) -> Piece:
     form = _TAG_FORMS.get(match[0], "hermes")
     try:
         found, end = _body(text, at)
-        stop = _TAG_STOP.match(text, skip_space(text, end))
-        if stop or _ENDS.match(text, end):
+        if _TAG_STOP.match(text, skip_space(text, end)) or _ENDS.match(text, end):
             return Piece(match.start(), end, tuple(found), form)
     except BrokenError:
         pass
@@ -347,8 +346,7 @@ def pieces_of(text: str, shown: ShownParameters) -> list[Piece]:
     pieces = []
     at = 0
     while match := _OPENING.search(text, at):
-        read = _OPENINGS[int((match.lastgroup or "o0")[1:])][1]
-        piece = read(match, shown)
+        piece = _OPENINGS[int((match.lastgroup or "o0")[1:])][1](match, shown)
         if piece.found:
             pieces.append(piece)
         at = max(piece.end, match.end())

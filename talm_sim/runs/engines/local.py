@@ -90,8 +90,7 @@ class LocalEngine:
 
     def collect(self, number: int) -> Played:
         """Return what became of a shard."""
-        ended = self._ended.pop(number)
-        if isinstance(ended, PrerequisiteError):
+        if isinstance(ended := self._ended.pop(number), PrerequisiteError):
             raise ended
         return ended
 

@@ -97,13 +97,11 @@ def _read(run: StoredRun) -> StoredShard:
     options = job.values(Scope.GENERATION, Scope.SCORING) | {name: str(getattr(config, name)) for name in ("tools", "models")}
     with _reading(path) as conn:
         again = line_to_copy("talm-sim", "resume", str(path))
-        owner = owner_of(conn)
-        if owner is not None and owner.alive:
+        if (owner := owner_of(conn)) is not None and owner.alive:
             raise PrerequisiteError(f"{path}: is being run by process {owner.pid} on {owner.host}; wait for it, then merge again.")
         if not check_fits(conn, stamp_in(path), owned=False):
             raise PrerequisiteError(f"{path}: was not closed properly; continue with: {again}")
-        facts = stored_documents.meta(conn, SHARD, ShardFacts)
-        if facts is None or facts.part != config.shard:
+        if (facts := stored_documents.meta(conn, SHARD, ShardFacts)) is None or facts.part != config.shard:
             raise PrerequisiteError(f"{path}: its {DATABASE} does not say that it is shard {config.shard}; restore both files from a copy.")
         waiting = {row[0]: row[3] for row in rows(conn, "waiting")}
         finished = [name for (name,) in conn.execute("SELECT id FROM episodes")]

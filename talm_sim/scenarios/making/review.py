@@ -160,8 +160,7 @@ class Review:
     def kept_lines(self) -> Iterable[Mapping[str, Any]]:
         """Return the lines of what a person kept, with the texts they gave it."""
         for entry in self.entries:
-            said = self.decision(entry)
-            if said and said.decision == "keep":
+            if (said := self.decision(entry)) and said.decision == "keep":
                 yield from self.reviewer.edited(entry, said.texts, self._by) if said.texts else entry.rows
 
     def write_kept(self) -> Path:

@@ -107,8 +107,7 @@ def open_state(folder: Path, begun: FixedSettings, sources: Sequence[MakingSourc
             f"continue with those (--from, --limit), or choose another --out."
         )
     for source in sources:
-        done = finished.get(source.id)
-        if done is not None and done.digest != source.digest:
+        if (done := finished.get(source.id)) is not None and done.digest != source.digest:
             raise PrerequisiteError(f"{folder}: source '{source.id}' has changed since it was started; choose another --out.")
     return State(path, before, finished, length)
 

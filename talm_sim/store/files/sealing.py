@@ -81,8 +81,7 @@ def _entry(conn: sqlite3.Connection, key: tuple[str, int, str]) -> dict[str, Ent
 
 def _renew_over(conn: sqlite3.Connection, was: Mapping[str, Entry], now: Mapping[str, Entry]) -> None:
     """Update the seal, if there is one, within a transaction that changes the rows of one question."""
-    sealed = _read(conn)
-    if sealed is None or was == now:
+    if (sealed := _read(conn)) is None or was == now:
         return
     tables = dict(sealed.tables)
     for table in _ADDED:

@@ -30,8 +30,7 @@ def own_agent(job: AnyJob) -> OwnAgent | None:
 
 def settle_own_agent(job: JobT) -> JobT:
     """Return the job, without a model where the agent takes none."""
-    own = own_agent(job)
-    if own is None or own.takes_model:
+    if (own := own_agent(job)) is None or own.takes_model:
         return job
     refuse_model_faults(job.options.perturb, own)
     name, named = f"agent/{own.name}", job.config.model

@@ -128,14 +128,12 @@ def lie_about(fact: Fact) -> Any:
     >>> lie_about(Fact(name="year", value=1414)), lie_about(Fact(name="month", value="Ramadan")), lie_about(Fact(name="at", value="10:05"))
     (1617, 'Marlow', '15:05')
     """
-    value = fact.value
-    if isinstance(value, bool):
+    if isinstance(value := fact.value, bool):
         return not value
     if isinstance(value, int):
         return value + max(3, abs(value) // 7 + 1)
     if isinstance(value, float):
-        places = len(str(value).partition(".")[2])
-        return round(value * 1.37 + 1.7, min(places, 6))
+        return round(value * 1.37 + 1.7, min(len(str(value).partition(".")[2]), 6))
     return next(lie for lie in _lies(value) if not is_said(lie, fact))
 
 

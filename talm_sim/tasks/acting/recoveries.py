@@ -134,8 +134,7 @@ def default_faults() -> tuple[list[str], dict[str, str]]:
     found, left_out = [], {}
     for name in PERTURBATIONS.names():
         try:
-            kind = PERTURBATIONS.get(name)
-            if kind.family != "model":
+            if PERTURBATIONS.get(name).family != "model":
                 open_perturbations([name], seed=0, episode="")
                 found.append(name)
         except PrerequisiteError as err:
@@ -313,8 +312,7 @@ class _KnownAnswers:
 
     async def call(self, tool: str, arguments: Mapping[str, object], episode: str) -> HttpResponse:
         """Answer a call."""
-        value = self._answers.get(call_key(tool, arguments), self._other.get(tool, {}))
-        return answer(value)
+        return answer(self._answers.get(call_key(tool, arguments), self._other.get(tool, {})))
 
     async def aclose(self) -> None:
         """Do nothing: nothing is open."""

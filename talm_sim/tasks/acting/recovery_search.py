@@ -197,15 +197,13 @@ def _field(path: Sequence[str | int]) -> str:
 
 def gives_fact(result: str, fact: Fact, *, own: bool = False) -> bool:
     """Return whether a result gives a fact: at its place in an answer of the fact's own tool (`own`), else wherever it is found."""
-    value = read_result(result)
-    if value is None or error_in(result):
+    if (value := read_result(result)) is None or error_in(result):
         return False
     if own and fact.pointer:
         there = value_at(value, fact.pointer)
         if there is not NOT_THERE and there is not None and not isinstance(there, dict | list):
             return _is_same(there, fact.value)
-    name = fact.pointer.rpartition("/")[2]
-    named, telling = _name_parts(name), _is_telling(fact.value)
+    named, telling = _name_parts(fact.pointer.rpartition("/")[2]), _is_telling(fact.value)
     return any(_is_same(leaf, fact.value) and (telling or bool(_name_parts(_field(path)) & named)) for path, leaf in leaves(value))
 
 

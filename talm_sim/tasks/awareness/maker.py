@@ -266,8 +266,7 @@ def load_lines(path: Path) -> LoadedSource:
     problems: list[SourceProblem] = []
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
-            one = _read(line, f"{path}:{number}")
-            if isinstance(one, Scenario) and one.id in scenarios:
+            if isinstance(one := _read(line, f"{path}:{number}"), Scenario) and one.id in scenarios:
                 one = SourceProblem(f"{path}:{number}", f"id '{one.id}' is used twice; ids must be unique.")
             if isinstance(one, Scenario):
                 scenarios[one.id] = one

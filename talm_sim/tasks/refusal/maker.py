@@ -297,8 +297,7 @@ def _fault_in_fields(fields: Mapping[str, Value], scenario: Scenario, target: Ca
     """Say which field contradicts the tools, or the right action."""
     listed = fields["relevant_tools_sorted"]
     named = {item.split("(")[0].strip() for item in (listed if isinstance(listed, tuple) else (listed,))}
-    shown = set(_shown_names(scenario))
-    if unknown := sorted(named - shown):
+    if unknown := sorted(named - set(_shown_names(scenario))):
         return f"it names a tool that is not shown: {unknown[0][:80]}"
     if needed := [call.name for call in right_calls(scenario, target) if call.name not in named]:
         return f"it does not name {needed[0]} as relevant, which is called"

@@ -166,8 +166,7 @@ def _blocker_measures(scored: Sequence[Row]) -> Iterator[Measure]:
 
 def _mark_measures(scored: Sequence[Row]) -> Iterable[Measure]:
     """Return measures of the marks that a person gave to questions, and of how often the rule agrees."""
-    asking = asking_of(scored)
-    if asking is not None and asking.marked:
+    if (asking := asking_of(scored)) is not None and asking.marked:
         about, left = "questions, as the person marked them", asking.marked - asking.compared
         yield _line(share_of_counts(scored, "appropriate", "marked"), "appropriate", about, "of the marked questions")
         rest = f"; {left} not compared, as what is missing is not known" if left else ""
@@ -213,8 +212,7 @@ def _notes(scored: Sequence[Row], judge: str | None, *, own: bool) -> Iterable[s
         yield _asking_sentence(asking, _blockers_of(scored))
     yield from _waiting_notes(scored)
     yield from person_notes(scored)
-    in_words = sum("open_questions" in row.values for row in scored)
-    if in_words and not (own and asking):
+    if (in_words := sum("open_questions" in row.values for row in scored)) and not (own and asking):
         yield f"{in_words} of {len(scored)} episodes asked in plain text, and got no reply"
 
 

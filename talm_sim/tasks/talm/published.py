@@ -277,8 +277,7 @@ def _verdicts(group: str, entry: dict[str, Any], episode: str, where: str) -> It
 
 
 def _number(entry: dict[str, Any], key: str, where: str) -> float | None:
-    value = entry.get(key)
-    if value is not None and not isinstance(value, int | float):
+    if (value := entry.get(key)) is not None and not isinstance(value, int | float):
         raise PrerequisiteError(f"{where}: '{key}' must be a number, not {value!r:.40}.")
     return value
 

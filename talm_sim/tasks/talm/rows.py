@@ -258,8 +258,7 @@ def _rows_of(name: str, group: Sequence[_Seen], table: _VerdictTable, partner: _
             reason = "awareness questions alone" if one.awareness_alone else passes.reason
             more["why"] = {} if passes.judge else {"pass_rate": reason}
         known = {"epoch": one.epoch, "group": name, "not_scored": one.not_scored, "silent": one.silent, "remarks": one.remarks}
-        row = Row(episode=one.id, scenario=one.scenario, base=one.base, **known, **more)
-        found.append(row)
+        found.append(Row(episode=one.id, scenario=one.scenario, base=one.base, **known, **more))
     return found
 
 

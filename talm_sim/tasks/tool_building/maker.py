@@ -251,8 +251,7 @@ def _read_draft(text: str) -> _Draft:
     metadata = next((found for language, body in blocks if (found := _object_in(body)) is not None), None)
     if metadata is None:
         raise _DraftError("its answer has no block of metadata: a JSON object with an 'api_list'")
-    name = metadata.get("tool_name")
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    if not isinstance(name := metadata.get("tool_name"), str) or not _NAME.fullmatch(name):
         raise _DraftError(f"metadata: tool_name: {str(name)[:80]!r} is not a name of letters, digits and underscores")
     functions = _check_metadata(metadata["api_list"], code)
     used = {node.id for node in ast.walk(ast.parse(tests)) if isinstance(node, ast.Name)}

@@ -272,10 +272,8 @@ class When2CallTask(AskingTask[When2CallOptions]):
                 yield f"mode judge: free answers, classified by judge {judge}{rules}"
             if unparsed := summary.facts["unparsed"]:
                 yield f"{unparsed:,} answer{'' if unparsed == 1 else 's'} could not be classified; counted as wrong"
-            if summary.n:
-                tool = summary.measure("tool_hallucination")
-                if tool is not None and not tool.n:
-                    yield "no row shows no tools (and has gold cannot_answer): there is no tool hallucination rate"
+            if summary.n and (tool := summary.measure("tool_hallucination")) is not None and not tool.n:
+                yield "no row shows no tools (and has gold cannot_answer): there is no tool hallucination rate"
         yield from reasoning_notes(run.job)
         if options.choices == "published":
             given = run.job.config.temperature

@@ -237,8 +237,7 @@ def _converted(value: float, unit: str) -> float:
     if unit not in _MIXED_UP:
         return value
     other = _MIXED_UP[unit]
-    found = convert(float(value), unit, other)
-    if found is None or not math.isfinite(found):
+    if (found := convert(float(value), unit, other)) is None or not math.isfinite(found):
         return value
     if isinstance(value, int):
         return round(found) if abs(round(found) - found) <= _ROUNDING * abs(found) else value

@@ -148,8 +148,7 @@ def _is_tool(thing: Any) -> bool:
 def _public_methods(thing: Any) -> Iterator[str]:
     """Yield public methods in the order in which they are written, base classes first, without those that close the object."""
     written = [kind for kind in reversed(type(thing).__mro__) if kind.__module__.partition(".")[0] not in _NOT_THEIRS]
-    names = dict.fromkeys(name for kind in written for name in vars(kind))
-    for name in names:
+    for name in dict.fromkeys(name for kind in written for name in vars(kind)):
         found = inspect.getattr_static(thing, name)
         if not name.startswith("_") and name not in _CLOSING and (inspect.isroutine(found) or isinstance(found, staticmethod | classmethod)):
             yield name

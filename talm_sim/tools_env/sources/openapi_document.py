@@ -200,8 +200,7 @@ def _arguments(reading: Reading, operation: _Operation, deepest: int) -> tuple[C
     found, left = dict[str, _Argument](), dict[str, str]()
 
     def add(one: _Argument) -> None:
-        same = found.get(one.name)
-        if same is not None and same.required and one.required:
+        if (same := found.get(one.name)) is not None and same.required and one.required:
             raise PrerequisiteError(f"two parameters are called '{one.name}'; a tool's arguments need distinct names.")
         if same is not None:
             left[one.name] = f"the {(one if one.required else same).place} has one of this name, too."

@@ -103,8 +103,7 @@ def _parameters(text: str, at: int, name: str, shown: ShownParameters) -> tuple[
         stray = _STRAY.match(text, at)
         at = stray.end() if stray else at
     while parameter := _PARAMETER.match(text, at):
-        end = _VALUE_ENDS.search(text, parameter.end())
-        if end is None or not end["end"]:
+        if (end := _VALUE_ENDS.search(text, parameter.end())) is None or not end["end"]:
             raise BrokenError(len(text))
         arguments[parameter["key"]] = _value(parameter, text[parameter.end() : end.start()], name, shown)
         at = end.end()

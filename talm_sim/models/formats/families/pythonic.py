@@ -42,13 +42,11 @@ def _olmo(match: re.Match[str], _: ShownParameters) -> Piece:
     name = named["name"] if named else ""
     try:
         found, end = read_bare(text, start)
-        closed = _OLMO_STOP.match(text, skip_space(text, end))
-        if closed and closed["end"]:
+        if (closed := _OLMO_STOP.match(text, skip_space(text, end))) and closed["end"]:
             return Piece(match.start(), closed.end(), tuple(found), "olmo3")
     except BrokenError:
         pass
-    stop = _OLMO_STOP.search(text, start)
-    if stop is None or not stop["end"]:
+    if (stop := _OLMO_STOP.search(text, start)) is None or not stop["end"]:
         return cut(match, start, _OLMO_STOP, "olmo3", name)
     try:
         return Piece(match.start(), stop.end(), tuple(_read_unescaped(text[start : stop.start()].rstrip())), "olmo3")
@@ -94,8 +92,7 @@ def _code(match: re.Match[str], shown: ShownParameters) -> Piece:
     stop = _CODE_STOP.search(text, start)
     try:
         found, end = read_bare(text, start)
-        closed = _CODE_STOP.match(text, skip_space(text, end))
-        if closed and closed["end"]:
+        if (closed := _CODE_STOP.match(text, skip_space(text, end))) and closed["end"]:
             return Piece(match.start(), closed.end(), tuple(found), "smollm3-code")
     except BrokenError:
         pass

@@ -53,8 +53,7 @@ def load_apibank(folder: Path) -> LoadedSource:
     dialogues: dict[Path, _Rows] = {}
     problems: list[SourceProblem] = []
     for path in files:
-        rows = _read(path)
-        if isinstance(rows, SourceProblem):
+        if isinstance(rows := _read(path), SourceProblem):
             problems.append(rows)
         else:
             dialogues[path] = rows

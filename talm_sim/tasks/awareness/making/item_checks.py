@@ -151,8 +151,7 @@ def _check_changed(pair: _Pair) -> Iterator[tuple[str, bool]]:
 
 
 def _check_ending(pair: _Pair) -> Iterator[tuple[str, bool]]:
-    messages = _messages(pair.changed)
-    if not messages or messages[-1]["role"] != "user":
+    if not (messages := _messages(pair.changed)) or messages[-1]["role"] != "user":
         yield "the conversation does not end with the user", False
     elif not re.search(r"\w", messages[-1]["content"]):
         yield "the user's last words are empty", False

@@ -67,8 +67,7 @@ def read_removal(text: str, scenario: Scenario, made_by: str) -> Scenario | str:
     """Read a model's answer: the scenario with the user's words as the model changed them, or why it cannot be used."""
     if (found := read_object(text, "answer")) is None:
         return "the answer is no JSON with `answer`"
-    answer = found["answer"]
-    if not isinstance(answer, str):
+    if not isinstance(answer := found["answer"], str):
         return "`answer` is no text"
     before, after = list(_lines(scenario.turns)), _read_lines(answer)
     if [speaker for speaker, _ in before] != [speaker for speaker, _ in after]:

@@ -127,8 +127,7 @@ def read_source_calls(text: str) -> tuple[ToolCall, ...]:
         if (read := _arguments(body, opened.end())) is None:
             return ()
         arguments, at = read
-        call = parse_call(f"call-0-{len(calls)}", opened.group(1), arguments)
-        if not isinstance(call, ToolCall):
+        if not isinstance(call := parse_call(f"call-0-{len(calls)}", opened.group(1), arguments), ToolCall):
             return ()
         calls.append(call)
     return () if body[at:].strip("; \t\r\n") else tuple(calls)

@@ -125,8 +125,7 @@ def _reject(scenario: Scenario, known: Output, pool: ValuePool, seed: int) -> _R
     if isinstance(known.answer, str):
         call = _needless_call(scenario, rng)
         return None if call is None else ((call,), _CALL, "")
-    damage = _damage(scenario, known.answer, pool, rng)
-    if damage is None or rng.random() < 0.5:
+    if (damage := _damage(scenario, known.answer, pool, rng)) is None or rng.random() < 0.5:
         return rng.choice(_refusals()), _DECLINES, ""
     return damage.answer, _CALL, damage.kind.value
 

@@ -87,8 +87,7 @@ async def _search(
 
 def _candidates(schema: Mapping[str, Any], name: str, value: Any, known: Sequence[_KnownValue]) -> Iterator[Any]:
     """Return values that an argument could have, the likeliest first."""
-    enum = schema.get("enum")
-    if isinstance(enum, list):
+    if isinstance(enum := schema.get("enum"), list):
         yield from enum
         return
     ranked = sorted(((_distance(one, name, value), one.value) for one in known), key=lambda pair: pair[0])

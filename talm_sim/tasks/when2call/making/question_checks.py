@@ -105,8 +105,7 @@ def refers_to_nothing_unsaid(text: str, item: Item) -> str:
     """Require the question to stand alone: no "that flight" of which nobody spoke."""
     if opening := _OPENS_WITH.search(text):
         return f"it refers to what was not said ('{opening[1]}')"
-    early = _PRONOUN.search(text)
-    if early and len(content_stems(text[: early.start()])) < 2:
+    if (early := _PRONOUN.search(text)) and len(content_stems(text[: early.start()])) < 2:
         return f"it refers to what was not said ('{early[1]}')"
     said: set[str] = set()
     read, last = 0, ""

@@ -104,8 +104,7 @@ def _parts(scenario: Scenario, variants: Sequence[Scenario], specs: Mapping[str,
     if len(calls) == 1:
         yield _question(scenario, 0, scenario.query, [(one.query, one) for one in variants], specs)
         return
-    split = split_query(scenario.query, calls, [specs[call.name] for call in calls])
-    if isinstance(split, str):
+    if isinstance(split := split_query(scenario.query, calls, [specs[call.name] for call in calls]), str):
         yield DroppedSource(scenario.id, f"its asks cannot be told apart: {split}")
         return
     for place, index in enumerate(split.order):
