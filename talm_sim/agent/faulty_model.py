@@ -59,7 +59,8 @@ class ModelFaults:
 
     def _number_call(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec]) -> ModelCall:
         self._number += 1
-        prompt = _digest_of(messages)
+        # ids of calls may be new each time
+        prompt = digest([[message.type, message.text, *_calls_of(message)] for message in messages], 16)
         self._sent[prompt] += 1
         return ModelCall(messages, tools, self._number, prompt, self._sent[prompt] - 1, self._previous)
 
@@ -123,11 +124,6 @@ class ModelFaults:
                 without = await self._watching[later].spoil(call, without) or without
             self._note(logs, place, injected=_text_of(after), replaced=_text_of(before), seen=int(without != chain[-1]))
         return chain[-1]
-
-
-def _digest_of(messages: Sequence[BaseMessage]) -> str:
-    """Return a digest of a conversation; ids of calls, which may be new each time, are left out."""
-    return digest([[message.type, message.text, *_calls_of(message)] for message in messages], 16)
 
 
 def _calls_of(message: BaseMessage) -> list[Any]:

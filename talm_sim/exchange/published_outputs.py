@@ -12,11 +12,11 @@ from talm_sim.common.processes import sweep
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, line_to_copy
 from talm_sim.store.files import stored_documents
-from talm_sim.store.files.database import connect_reader, connect_writer, explain_errors
-from talm_sim.store.files.manifest import describe_run, stamp_in
+from talm_sim.store.files.database import connect_reader, explain_errors
+from talm_sim.store.files.manifest import describe_run
 from talm_sim.store.files.records import write_episode, write_verdict
-from talm_sim.store.files.sealing import insert_row, seal
-from talm_sim.store.files.store import create_run
+from talm_sim.store.files.sealing import insert_row
+from talm_sim.store.files.store import create_run, write_first_measure
 from talm_sim.store.stored_run import StoredRun
 from talm_sim.store.tidy_tables import first_measure
 from talm_sim.tasks import find_task, job_of
@@ -110,8 +110,4 @@ def _keep_first_measure(path: Path) -> None:
     stored = StoredRun(path)
     first = first_measure(stored.summary()) if stored.first_measure is None else None
     if first is not None:
-        with closing(connect_writer(path)) as conn:
-            conn.execute("BEGIN IMMEDIATE")
-            insert_row(conn, "meta", "first_measure", first.model_dump_json())
-            seal(conn, stamp_in(path))
-            conn.execute("COMMIT")
+        write_first_measure(path, first)

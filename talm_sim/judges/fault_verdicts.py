@@ -97,7 +97,8 @@ class _Answer:
             return FaultVerdict(FaultLabel.UNDECIDED, "neither facts nor an undamaged answer are known")
         if not stakes.needed:
             return FaultVerdict(FaultLabel.NOT_NEEDED, "no required fact rests on what it struck")
-        if not self._has_answer and self._episode.termination is not Termination.SKIPPED:
+        answered = self._episode.answered and self._episode.answer.strip()
+        if not answered and self._episode.termination is not Termination.SKIPPED:
             return FaultVerdict(FaultLabel.GAVE_UP, f"ended in {self._episode.termination.value} without an answer")
         return self._judge_values(stakes) or self._judge_words(stakes)
 
@@ -110,10 +111,6 @@ class _Answer:
         if self._episode.termination is not Termination.ANSWERED:
             return FaultVerdict(FaultLabel.GAVE_UP, f"ended in {self._episode.termination.value} with the injected text")
         return FaultVerdict(FaultLabel.PROPAGATED, "gives the injected text as its answer")
-
-    @cached_property
-    def _has_answer(self) -> bool:
-        return self._episode.answered and bool(self._episode.answer.strip())
 
     @cached_property
     def _said(self) -> str:

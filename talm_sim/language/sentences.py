@@ -85,7 +85,8 @@ def _lines(text: str) -> Iterator[_Line]:
             item, heading = _ITEM.match(line), _HEADING.match(line)
             mark = item or heading
             items += bool(item)
-            if shown := _strip_markup(line[mark.end() :] if mark else line):
+            linked = _LINK.sub(r"\1", line[mark.end() :] if mark else line)
+            if shown := " ".join(_EMPHASIS.sub("", _TAG.sub("", linked)).split()):
                 yield _Line(shown, bool(heading), items if item else 0)
 
 
@@ -142,10 +143,6 @@ def _join_line(paragraph: list[str]) -> list[str]:
         else:
             parts.append([line])
     return [" ".join(part) for part in parts]
-
-
-def _strip_markup(line: str) -> str:
-    return " ".join(_EMPHASIS.sub("", _TAG.sub("", _LINK.sub(r"\1", line))).split())
 
 
 def _mask_quotation(found: re.Match[str]) -> str:

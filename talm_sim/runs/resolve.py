@@ -110,7 +110,7 @@ def override(job: Job[Any], options: Mapping[str, Any], admitted: Collection[Sco
         raise PrerequisiteError(f"{verb}: --on belongs to `talm-sim run`; leave it out.")
     changed = configure(job.config, given, look_up=False, created=job.created)
     for name in given:
-        before, after = (_value(one, name) for one in (job, changed))
+        before, after = (getattr(one.config if name in RunConfig.model_fields else one.options, name) for one in (job, changed))
         if changed.scope_of(name) not in admitted and after != before:
             flag = spell(name, RunConfig, type(job.options))
             raise PrerequisiteError(f"{verb}: {flag} would change from {_format_value(before)} to {_format_value(after)}; {otherwise}")
@@ -229,10 +229,6 @@ def _names(task: Task[Any]) -> list[str]:
 
 def _parts(text: Any) -> tuple[str, ...]:
     return tuple(part for part in text.split(",") if part) if isinstance(text, str) else tuple(text)
-
-
-def _value(job: Job[Any], name: str) -> Any:
-    return getattr(job.config if name in RunConfig.model_fields else job.options, name)
 
 
 def _format_value(value: Any) -> str:

@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 
 from talm_sim.common.plain_files import LARGEST_DATA, read_text
 from talm_sim.errors import PrerequisiteError
-from talm_sim.models.base import Model
 from talm_sim.models.metering import max_tokens_of
 from talm_sim.scenarios.hub import local_file
 from talm_sim.scenarios.item_tools import required_of, spec_of
@@ -41,7 +40,7 @@ from talm_sim.tasks.awareness.making.serving import Serving
 from talm_sim.tasks.awareness.making.study import load_study
 from talm_sim.tasks.awareness.making.toolbench import load_toolbench
 from talm_sim.tasks.bounds import Bound
-from talm_sim.tasks.makers import Listing, Maker, OpenModel
+from talm_sim.tasks.makers import Listing, OpenModel, WritingMaker
 from talm_sim.tasks.registry import find_task
 from talm_sim.types import Fact, Facts, Scenario, ToolSpec
 
@@ -107,7 +106,7 @@ _TOLD = 5
 """How many unusable parts of a source are named at the terminal; the report has all."""
 
 
-class ManipulationMaker(Maker[ManipulateOptions, Original, ManipulationOutcome]):
+class ManipulationMaker(WritingMaker[ManipulateOptions, Original, ManipulationOutcome]):
     """Replaces the needed tools by near ones, or removes words of the user's, and checks each result by the criteria of appendix A.2."""
 
     options_model = ManipulateOptions
@@ -124,7 +123,6 @@ class ManipulationMaker(Maker[ManipulateOptions, Original, ManipulationOutcome])
         self._removed: Mapping[str, Scenario] | None = None
         self._asked: Mapping[str, Sequence[Fact]] = {}
         self._longest = 0
-        self._model: Model | None = None
         self._manipulator: Manipulator | None = None
 
     def load(self) -> Sequence[Original]:
@@ -229,11 +227,6 @@ class ManipulationMaker(Maker[ManipulateOptions, Original, ManipulationOutcome])
             *more,
             f"{report['rows']['total']:,} rows; licence: {report['licence'] or 'none'}",
         ]
-
-    async def aclose(self) -> None:
-        """Close the model."""
-        if self._model is not None:
-            await self._model.aclose()
 
 
 def _sum(found: Mapping[str, Any]) -> int:

@@ -19,12 +19,7 @@ def cut(match: re.Match[str], at: int, stop: re.Pattern[str], form: str, name: s
     """Return a call that its mark identifies and that cannot be read."""
     text, found = match.string, stop.search(match.string, at)
     end = len(text) if found is None else found.end() if found["end"] else found.start()
-    return Piece(match.start(), end, (_unreadable_call(text[match.start() : end], name),), form)
-
-
-def _unreadable_call(written: str, name: str = "") -> ParsedCall:
-    """Return a call that cannot be read, as it was written."""
-    return ParsedCall(name or "unknown", raw=written.strip() or "(empty)")
+    return Piece(match.start(), end, (ParsedCall(name or "unknown", raw=text[match.start() : end].strip() or "(empty)"),), form)
 
 
 def arguments_at(text: str, at: int, ends: re.Pattern[str]) -> tuple[object, int]:

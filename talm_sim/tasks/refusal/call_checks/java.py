@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
-from talm_sim.tasks.refusal.call_checks.source_text import int_or_text, number_or_text, text_between
+from talm_sim.tasks.refusal.call_checks.source_text import INTEGER, boolean_or_text, found_int, number_or_text, text_between
 
 JAVA_TYPES: Mapping[str, type] = {
     "byte": int,
@@ -23,7 +24,6 @@ JAVA_TYPES: Mapping[str, type] = {
     "HashMap": dict,
 }
 """What values of a declared type become. Sets, queues and stacks, which BFCL names and does not read, are texts, like `any`."""
-_INTEGER = re.compile(r"-?\d+$")
 _LONG = re.compile(r"(-?\d+)[lL]$")
 _DOUBLE = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$")
 _FLOAT = re.compile(r"(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)[fF]$")
@@ -52,15 +52,6 @@ def java_value(text: str, declared: str, item: str = "any") -> Any:
     return _list(text, item) if declared == "ArrayList" else text
 
 
-def _integer(text: str) -> int | str:
-    return int_or_text(text, text) if _INTEGER.match(text) else text
-
-
-def _read_long(text: str) -> int | str:
-    found = _LONG.match(text)
-    return int_or_text(found.group(1), text) if found else text
-
-
 def _read_double(text: str) -> float | str:
     return float(text) if _DOUBLE.match(text) else text
 
@@ -68,10 +59,6 @@ def _read_double(text: str) -> float | str:
 def _float(text: str) -> float | str:
     found = _FLOAT.match(text)
     return float(found.group(1)) if found else text
-
-
-def _boolean(text: str) -> bool | str:
-    return text == "true" if text in {"true", "false"} else text
 
 
 def _list(text: str, item: str) -> Any:
@@ -109,19 +96,17 @@ def _untyped(text: str) -> Any:
     """Read a value without a declared type, by its looks."""
     if text.startswith('"') and text.endswith('"'):
         return text[1:-1]
-    for read in (_boolean, _read_long, _float):
+    for read in (boolean_or_text, partial(found_int, _LONG), _float):
         if (value := read(text)) is not text:
             return value
     return number_or_text(text)
 
 
 _READERS: Mapping[str, Callable[[str], Any]] = {
-    "byte": _integer,
-    "short": _integer,
-    "integer": _integer,
-    "long": _read_long,
+    **dict.fromkeys(("byte", "short", "integer"), partial(found_int, INTEGER)),
+    "long": partial(found_int, _LONG),
     "double": _read_double,
     "float": _float,
-    "boolean": _boolean,
+    "boolean": boolean_or_text,
     "HashMap": _map,
 }

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
-from talm_sim.tasks.refusal.call_checks.source_text import int_or_text, number_or_text
+from talm_sim.tasks.refusal.call_checks.source_text import INTEGER, boolean_or_text, found_int, number_or_text
 
 JAVASCRIPT_TYPES: Mapping[str, type] = {
     "String": str,
@@ -18,7 +19,6 @@ JAVASCRIPT_TYPES: Mapping[str, type] = {
     "array": list,
 }
 """What values of a declared type become; others are texts, like `any`."""
-_INTEGER = re.compile(r"-?\d+$")
 _FLOAT = re.compile(r"-?\d+(?:\.\d+)?$")
 _BIGINT = re.compile(r"(-?\d+)n$")
 _NEW_ARRAY = re.compile(r"new\s+Array\(")
@@ -39,21 +39,8 @@ def javascript_value(text: str, declared: str, item: str = "any") -> Any:
     return _array(text.strip(), lambda one: javascript_value(one, item)) if declared == "array" else text
 
 
-def _integer(text: str) -> int | str:
-    return int_or_text(text, text) if _INTEGER.match(text) else text
-
-
 def _float(text: str) -> float | str:
     return float(text) if _FLOAT.match(text) else text
-
-
-def _bigint(text: str) -> int | str:
-    found = _BIGINT.match(text)
-    return int_or_text(found.group(1), text) if found else text
-
-
-def _boolean(text: str) -> bool | str:
-    return text == "true" if text in {"true", "false"} else text
 
 
 def _string(text: str) -> str:
@@ -152,9 +139,9 @@ def _untyped(text: str) -> Any:
 
 _READERS: Mapping[str, Callable[[str], Any]] = {
     "String": _string,
-    "integer": _integer,
+    "integer": partial(found_int, INTEGER),
     "float": _float,
-    "Bigint": _bigint,
-    "Boolean": _boolean,
+    "Bigint": partial(found_int, _BIGINT),
+    "Boolean": boolean_or_text,
     "dict": _object,
 }

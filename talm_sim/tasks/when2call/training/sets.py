@@ -136,7 +136,7 @@ def _preference(usable: Sequence[Scenario], made: TrainingSet, seed: int, balanc
             f"{len(damaged)} tool calls of {len(usable)} scenarios can be damaged, which is too few: they make up half of a preference set; "
             "give more scenarios whose right answer is a tool call."
         )
-    first = [_example(one, _other_answer(one, seed)) for one in drawn]
+    first = [_example(one, random.Random(derive_seed("rejected", seed, one.id)).choice(_wrong_answers(_choice(one)))) for one in drawn]
     second = [_example(one, damage, f"/call-{number}") for number, (one, damage) in enumerate(damaged[: len(first)], 1)]
     return first + second
 
@@ -163,11 +163,6 @@ def _draw_balanced(usable: Sequence[Scenario], kind: Kind, seed: int, balance: s
         kept = [one for gold, members in classes.items() for one in rng.sample(members, unit * shares[gold])]
     ids = {one.id for one in kept}
     return [one for one in usable if one.id in ids]
-
-
-def _other_answer(scenario: Scenario, seed: int) -> Behaviour:
-    """Return one of the wrong answers, each as likely as the others."""
-    return random.Random(derive_seed("rejected", seed, scenario.id)).choice(_wrong_answers(_choice(scenario)))
 
 
 def _wrong_answers(choice: Choice) -> list[Behaviour]:
