@@ -133,7 +133,6 @@ def _calls_of(message: BaseMessage) -> list[Any]:
 
 
 def _text_of(turn: ModelTurn) -> str:
-    """Return what a turn says and calls, as text."""
     calls = [f"[call] {call.name}({json.dumps(call.arguments, ensure_ascii=False)})" for call in turn.tool_calls]
     broken = [f"[call] {call.name}({call.raw}" for call in turn.unparsable_calls]
     return "\n".join(filter(None, (turn.text, *calls, *broken)))

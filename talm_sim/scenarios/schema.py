@@ -62,7 +62,6 @@ def _targets(wanted: str) -> Iterator[dict[str, Any]]:
 
 
 def _messages() -> Iterator[dict[str, Any]]:
-    """Yield the schema of a message for each role."""
     text = {"type": "string"}
     for role, keys in MESSAGE_KEYS.items():
         fields: dict[str, Any] = {key: text for key in sorted(keys)} | {"role": {"const": role}}

@@ -93,7 +93,6 @@ async def _open(agent: OwnAgent, session: AgentSession) -> _Agent:
 
 
 def _check_built(name: str, thing: Any) -> None:
-    """Check that what a function built is an agent."""
     if not isinstance(thing, CompiledStateGraph):
         if not callable(thing):
             raise NotAnAgentError(f"{name}: returned an object of type {type(thing).__name__}, but must return a compiled graph or a function.")

@@ -155,7 +155,6 @@ def _page(episode: Episode, read: _Read) -> str:
 
 
 def _cut(value: Any) -> Any:
-    """Return a value with each long text in it cut."""
     if isinstance(value, str):
         return clip(value, _LONG)
     if isinstance(value, Mapping):

@@ -203,7 +203,6 @@ def items_file(place: Path) -> Path:
 
 
 def _rejected_file(place: Path) -> Path:
-    """Return the file of what the checks rejected in a folder."""
     if not place.is_dir():
         raise PrerequisiteError(f"{place}: --rejected needs the folder that `talm-sim scenarios generate` wrote.")
     return place / REJECTED

@@ -264,7 +264,6 @@ def _before_answer(fields: Mapping[str, Value]) -> str:
 
 
 def _summary(query: str) -> str:
-    """Return the first words of a request."""
     said = " ".join(query.split())
     return said if len(said) <= _SUMMARY else said[:_SUMMARY].rpartition(" ")[0] or said[:_SUMMARY]
 

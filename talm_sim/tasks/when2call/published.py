@@ -217,7 +217,6 @@ def _gold(row: Mapping[str, Any], where: str) -> Behaviour:
 
 
 def _answers(row: Mapping[str, Any], where: str) -> dict[Behaviour, str]:
-    """Return the options, in the order of the data."""
     if not isinstance(answers := row.get("answers"), dict) or not answers:
         raise PrerequisiteError(f"{where}: answers: missing or no object; write an answer for each of {', '.join(Behaviour)}.")
     if unknown := [key for key in answers if key not in list(Behaviour)]:

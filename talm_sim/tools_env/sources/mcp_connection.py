@@ -231,7 +231,6 @@ class Server:
         return {key: self._read_form(one.params, _REFUSED.get(one.method, nobody)) for key, one in (result.input_requests or {}).items()}
 
     def _read_form(self, params: Any, why: str = "") -> Form:
-        """Return a form that the server asks for."""
         if isinstance(params, types.ElicitRequestURLParams):
             why = f"it wanted to send the person to a web page ({(urlsplit(params.url).hostname or '')[:100]}), which is refused"
         if why := self._hide.text(why or _explain_refusal(params.message, params.requested_schema)):
