@@ -79,7 +79,8 @@ def describe_missing(scenario: Scenario, missing: Missing, specs: Mapping[str, T
     if missing.kind is MissingKind.TOOL:
         return specs[missing.name].description if missing.name in specs else ""
     called = [specs[call.name] for call in scenario.gold_calls if call.name in specs]
-    if (spec := next((one for one in called if missing.name in one.parameters["properties"]), None)) is None:
+    spec = next((one for one in called if missing.name in one.parameters["properties"]), None)
+    if spec is None:
         return ""
     own = re.findall(rf"\b([^\W\d_]+ {re.escape(missing.name)})s?\b", spec.description.partition("\n")[0], re.IGNORECASE)
     return " ".join([str(spec.parameters["properties"][missing.name].get("description", "")), *own]).strip()

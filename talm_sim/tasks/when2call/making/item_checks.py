@@ -63,7 +63,8 @@ def says_something(text: str, item: Item) -> str:
 
 def is_the_text_alone(text: str, item: Item) -> str:
     """Reject a label or an announcement: a model under test would not write them."""
-    if (match := _PREAMBLE.search(text)) and match[0] in item.source.question:
+    match = _PREAMBLE.search(text)
+    if match and match[0] in item.source.question:
         return ""
     return f"it announces the text ('{match[0].strip()[:40]}')" if match else ""
 

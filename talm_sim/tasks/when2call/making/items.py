@@ -63,7 +63,8 @@ def is_kin(spec: ToolSpec, source: SourceQuestion) -> bool:
 
     With a list of a month's holidays one finds a holiday, and working days that are counted also say where they end.
     """
-    return 2 * sum(name in source.call.arguments for name in spec.required) >= len(spec.required)
+    given = sum(name in source.call.arguments for name in spec.required)
+    return 2 * given >= len(spec.required)
 
 
 def rows_of(

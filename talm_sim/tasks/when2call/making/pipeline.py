@@ -117,7 +117,8 @@ class _Maker:
             return None
         if source.removal:
             return await self._write_question(Item(source, gold, "", source.removal.missing), self._packaged_question)
-        if (missing := self._choose_missing()) is None:
+        missing = self._choose_missing()
+        if missing is None:
             self._outcome.not_tried[gold.value] = "the question holds no required value to the letter, so none can be left out"
             return None
         return await self._write_question(Item(source, gold, "", missing), lambda attempt: self._writer.rewrite(source, missing, attempt))

@@ -50,7 +50,8 @@ def is_not_long(text: str, item: Item) -> str:
 
 def leaks_nothing(text: str, item: Item) -> str:
     """Reject a question that still tells what was taken out."""
-    if (missing := item.missing) is None:
+    missing = item.missing
+    if missing is None:
         return ""
     common = [item.source.spec.description, missing.name.replace("_", " "), item.argument_description(missing.name)]
     # The words of a list (the notes of a chord) may each stand elsewhere for another reason; the list must not.
@@ -103,9 +104,11 @@ def is_not_vague(text: str, item: Item) -> str:
 
 def refers_to_nothing_unsaid(text: str, item: Item) -> str:
     """Require the question to stand alone: no "that flight" of which nobody spoke."""
-    if opening := _OPENS_WITH.search(text):
+    opening = _OPENS_WITH.search(text)
+    if opening:
         return f"it refers to what was not said ('{opening[1]}')"
-    if (early := _PRONOUN.search(text)) and len(content_stems(text[: early.start()])) < 2:
+    early = _PRONOUN.search(text)
+    if early and len(content_stems(text[: early.start()])) < 2:
         return f"it refers to what was not said ('{early[1]}')"
     said: set[str] = set()
     read, last = 0, ""

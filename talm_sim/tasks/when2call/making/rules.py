@@ -91,7 +91,8 @@ class RuleWriter:
 
     async def unanswerable(self, source: SourceQuestion, attempt: int) -> WrittenText:
         """Return the request written by hand for this tool, for the first source question that calls it."""
-        if (known := _handwritten_requests().get(source.spec.name)) is None:
+        known = _handwritten_requests().get(source.spec.name)
+        if known is None:
             return WrittenText("", "the rules know no request that is out of this tool's reach")
         if source.turn or attempt:
             return WrittenText("", "the rules know one request out of this tool's reach, and an earlier source question has it")
@@ -157,7 +158,8 @@ class RuleWriter:
         if not source.facts:
             return WrittenText("", "the rules make up answers from a scenario's facts, and it has none")
         values = [(fact.name, self._wrong_value(source, fact, draw)) for fact in source.facts]
-        if unknown := [name for name, value in values if value is None]:
+        unknown = [name for name, value in values if value is None]
+        if unknown:
             return WrittenText("", f"the rules know no other value for '{unknown[0]}'")
         said = " ".join(f"{name.replace('_', ' ')}: {str(value).rstrip('.')}." for name, value in values)
         return WrittenText(said[0].upper() + said[1:])
@@ -167,7 +169,8 @@ class RuleWriter:
         true = {str(value).casefold() for value in (fact.value, *fact.accepted)}
         others = [one.value for one in self._values[source.spec.name, fact.pointer, fact.complete] if str(one.value).casefold() not in true]
         other = draw.choice(others) if others else None
-        if (by_hand := _handwritten_values().get(source.spec.name, {}).get(str(fact.value))) is not None:
+        by_hand = _handwritten_values().get(source.spec.name, {}).get(str(fact.value))
+        if by_hand is not None:
             return by_hand
         if other is not None and _are_alike(fact.value, other):
             return other
