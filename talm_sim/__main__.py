@@ -7,8 +7,7 @@ import sys
 
 def main() -> int:
     """Run one command; Ctrl-C ends the process without a word while nothing is there yet that could answer it."""
-    before = signal.getsignal(signal.SIGINT)
-    if before is signal.default_int_handler:
+    if (before := signal.getsignal(signal.SIGINT)) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     from talm_sim.common.garbage import rare_searches
 

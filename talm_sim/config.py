@@ -127,8 +127,7 @@ def _refuse_secrets(value: dict[str, str]) -> dict[str, str]:
     hide = Hider.from_environment(credentials_in_environment())
     for key, text in value.items():
         said = f"'{key}'" if names_credential(key) and text.lower() not in _NO_VALUES else ""
-        inside = next(filter(names_credential, _names_in(key, text)), "")
-        if inside and not said:
+        if (inside := next(filter(names_credential, _names_in(key, text)), "")) and not said:
             said = f"'{key}' contains '{inside}', which"
         if not said and hide.text(text) != text:
             said = f"'{key}' contains what looks like a credential, which"
@@ -302,8 +301,7 @@ class RunConfig(OptionsModel):
     def _sort_names(cls, values: Any) -> Any:
         if not isinstance(values, dict) or not isinstance(values.get("options", {}), dict):
             return values
-        own = {name: value for name, value in values.items() if name not in cls.model_fields}
-        if not own:
+        if not (own := {name: value for name, value in values.items() if name not in cls.model_fields}):
             return values
         shared = {name: value for name, value in values.items() if name in cls.model_fields}
         return {**shared, "options": {**shared.get("options", {}), **own}}

@@ -73,8 +73,7 @@ def _explain_form_misfit(form: Form, decision: Decision) -> str:
     if decision.action != "accept":
         return "" if decision.content is None else "only an accepted form has values"
     content = decision.content or {}
-    unknown = [name for name in content if name not in _properties(form)]
-    if unknown:
+    if unknown := [name for name in content if name not in _properties(form)]:
         return f"the form has no field '{unknown[0]}'"
     return Schema(form.fields).explain(content)
 
@@ -86,7 +85,7 @@ def _decide_call(asked: Approval, scenario: Scenario) -> Decision:
     gold, verdict = _meant(asked, scenario)
     corrected = {**asked.arguments, **gold.arguments} if gold is not None and verdict == "wrong" else asked.arguments
     wrong = [name for name, value in corrected.items() if name not in asked.arguments or not same_value(value, asked.arguments[name])]
-    why = " ".join(f"The {_words(name)} is {_write(corrected[name])}." for name in wrong) or NOT_ASKED_FOR
+    why = " ".join(f"The {name.replace('_', ' ')} is {_write(corrected[name])}." for name in wrong) or NOT_ASKED_FOR
     decisions: dict[Action, Decision] = {
         "approve": Decision(action="approve"),
         "edit": Decision(action="edit", name=asked.name, arguments=dict(corrected)),
@@ -178,10 +177,6 @@ def _key(name: str) -> str:
     True
     """
     return re.sub(r"[\W_]+", "", name).casefold()
-
-
-def _words(name: str) -> str:
-    return " ".join(name.split("_"))
 
 
 def _write(value: Any) -> str:

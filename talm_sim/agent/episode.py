@@ -83,8 +83,7 @@ class Agent:
 
     async def aclose(self) -> None:
         """End the episodes that wait within a call; started again, they find the answers that were given."""
-        close = getattr(self.graph, "aclose", None)
-        if close is not None:
+        if (close := getattr(self.graph, "aclose", None)) is not None:
             await close()
         tools = [one.context.tools for one in self.held.values() if one.context.tools]
         self.held.clear()
@@ -161,8 +160,7 @@ async def run_episode(
         held = HeldEpisode(_context(agent, scenario, tools, epoch, attempt, kept), players, 0.0)
         if resume is not None:
             await _recall(agent, held.context, thread)
-    tools = held.context.tools
-    if tools is None:
+    if (tools := held.context.tools) is None:
         return await _play_until_pause(agent, scenario, epoch, attempt, held, resume, kept)
     try:
         result = await _play_until_pause(agent, scenario, epoch, attempt, held, resume, kept)

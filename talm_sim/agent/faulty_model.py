@@ -59,7 +59,8 @@ class ModelFaults:
 
     def _number_call(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec]) -> ModelCall:
         self._number += 1
-        prompt = _digest_of(messages)
+        # ids of calls may be new each time
+        prompt = digest([[message.type, message.text, *_calls_of(message)] for message in messages], 16)
         self._sent[prompt] += 1
         return ModelCall(messages, tools, self._number, prompt, self._sent[prompt] - 1, self._previous)
 
@@ -125,11 +126,6 @@ class ModelFaults:
         return chain[-1]
 
 
-def _digest_of(messages: Sequence[BaseMessage]) -> str:
-    """Return a digest of a conversation; ids of calls, which may be new each time, are left out."""
-    return digest([[message.type, message.text, *_calls_of(message)] for message in messages], 16)
-
-
 def _calls_of(message: BaseMessage) -> list[Any]:
     if not isinstance(message, AIMessage):
         return []
@@ -137,7 +133,6 @@ def _calls_of(message: BaseMessage) -> list[Any]:
 
 
 def _text_of(turn: ModelTurn) -> str:
-    """Return what a turn says and calls, as text."""
     calls = [f"[call] {call.name}({json.dumps(call.arguments, ensure_ascii=False)})" for call in turn.tool_calls]
     broken = [f"[call] {call.name}({call.raw}" for call in turn.unparsable_calls]
     return "\n".join(filter(None, (turn.text, *calls, *broken)))

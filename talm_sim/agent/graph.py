@@ -214,8 +214,7 @@ class _Nodes:
         turn = _refuse_huge_numbers(turn).model_copy(update={"raw_prompt": turn.raw_prompt or added, "user_turn": number})
         turns, last = [*before, turn], number == len(context.scenario.user_turns) - 1
         update: State = {"model_turns": [turn], "messages": [as_message(turn)]}
-        answer = context.answer_in(turn)
-        if answer is not None and last:
+        if (answer := context.answer_in(turn)) is not None and last:
             return update | {"answer": answer, "termination": Termination.ANSWERED}
         rules = self._rules
         counted = None if rules.steps is None else [one for one in turns if one.user_turn == number and not _is_text(one)]

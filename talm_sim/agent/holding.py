@@ -32,8 +32,7 @@ class HoldingGraph:
         if context.forms is None:
             return dict(await self._graph.ainvoke(step, config, context=context, **options))
         thread = config["configurable"]["thread_id"]
-        running = self._held.pop(thread, None)
-        if running is None:
+        if (running := self._held.pop(thread, None)) is None:
             running = _Running(self._graph, context.forms, step, config, context, options)
         elif isinstance(step, Command):
             context.forms.answer(step.resume)  # type: ignore[arg-type]
@@ -53,8 +52,7 @@ class HoldingGraph:
 
     async def drop(self, thread: str) -> None:
         """Stop a run that is held, if there is one."""
-        running = self._held.pop(thread, None)
-        if running is not None:
+        if (running := self._held.pop(thread, None)) is not None:
             await running.cancel()
 
     async def aclose(self) -> None:

@@ -145,8 +145,7 @@ class RecordedResponder:
         Raises:
             CassetteMissError: No answer was recorded for this ask, or the question was another.
         """
-        recorded = self._answers.get(ask)
-        if recorded is None:
+        if (recorded := self._answers.get(ask)) is None:
             raise CassetteMissError(f"{self._scenario_id}: no human answer was recorded for question {ask}; try --human simulated.")
         if recorded.question_digest != question_digest(question):
             raise CassetteMissError(f"{self._scenario_id}: question {ask} is not the recorded one ('{recorded.question[:80]}').")
@@ -160,8 +159,7 @@ class RecordedResponder:
         """
         if isinstance(request, Form):
             same = (one for one in self._forms if one.question_digest == question_digest(request.text))
-            recorded = next(same, None)
-            if recorded is None:
+            if (recorded := next(same, None)) is None:
                 raise CassetteMissError(f"{self._scenario_id}: no decision was recorded for the form '{request.text[:80]}'.")
             self._forms.remove(recorded)
             return _as_recorded(recorded)

@@ -123,8 +123,7 @@ def _texts(document: dict[str, object], where: str) -> dict[str, str]:
         prefixes = tuple(filter(None, _TABLES.values()))
         keys = [name.removeprefix(prefix) for name in known if (name.startswith(prefix) if prefix else not name.startswith(prefixes))]
         texts |= {prefix + key: text for key, text in texts_of(document, table, keys, where, filled=False).items()}
-    unknown = set(document) - {*_TABLES, "judge"}
-    if unknown:
+    if unknown := set(document) - {*_TABLES, "judge"}:
         name = sorted(unknown)[0]
         raise PrerequisiteError(f"{where}: unknown table '{name}'.{did_you_mean(name, [*_TABLES, 'judge'])}")
     return texts

@@ -71,8 +71,7 @@ def waiting_calls(state: Mapping[str, Any]) -> list[Send]:
     last = len(state.get("model_turns", ())) - 1
     events = [event for event in state.get("events", ()) if event.turn == last]
     made = {event.call_id for event in events if isinstance(event, ToolEvent)}
-    paused = [one for one in state.get("paused", ()) if one["turn"] == last and one["call"].id not in made]
-    if paused:
+    if paused := [one for one in state.get("paused", ()) if one["turn"] == last and one["call"].id not in made]:
         return [send for one in {one["call"].id: one for one in paused}.values() for send in _go_on(one, paused, events)]
     calls = [call for event in events if isinstance(event, HumanEvent) and event.by == "policy" and (call := approved_call(event))]
     return [Send("tool", SentCall(call=call, turn=last)) for call in calls if call.id not in made]

@@ -141,8 +141,7 @@ def _cost_lines(costs: Iterable[Cost], *, priced: bool) -> Iterator[str]:
 
 def _recorded_use(cost: Cost) -> Iterator[str]:
     """Say what a recording of the same scenarios used."""
-    spent = cost.recorded
-    if spent is not None:
+    if (spent := cost.recorded) is not None:
         took = f"{count(spent.requests, 'request')}, {spent.input_tokens:,} tokens in, {spent.output_tokens:,} out{_price(spent.money, cost)}"
         made = ", ".join((spent.model, *spent.unlike))
         yield from wrap(f"in the recording of {made}, the same scenarios used {took}", 77, "  ", "    ")

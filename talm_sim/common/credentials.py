@@ -58,8 +58,7 @@ def names_credential(name: str) -> bool:
     >>> [names_credential(name) for name in ("x-api.key", "hf_token", "accessToken", "max_tokens", "eos_token_id", "tokenizer")]
     [True, True, True, False, False, False]
     """
-    words = [word.lower() for word in _CASES.split(name) if word]
-    if not words:
+    if not (words := [word.lower() for word in _CASES.split(name) if word]):
         return False
     *_, before, last = ["", *words]
     ends = last in _ENDS and before not in _HARMLESS_BEFORE.get(last, ())
@@ -77,8 +76,7 @@ def checked_credential(variable: str, value: str) -> str:
     'sk-1'
     """
     value = value.strip()
-    wrong = next((place for place, one in enumerate(value) if not " " <= one <= "~"), None)
-    if wrong is None:
+    if (wrong := next((place for place, one in enumerate(value) if not " " <= one <= "~"), None)) is None:
         return value
     one = value[wrong]
     shown = one if one.isprintable() else f"U+{ord(one):04X}"

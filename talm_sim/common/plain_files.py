@@ -101,15 +101,13 @@ def nests_deeply(value: Any) -> bool:
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(_DEEPEST):
         inner = (item for one in level for item in (one.values() if isinstance(one, dict) else one))
-        level = [item for item in inner if isinstance(item, dict | list)]
-        if not level:
+        if not (level := [item for item in inner if isinstance(item, dict | list)]):
             return False
     return True
 
 
 def _check(found: os.stat_result, path: Path, largest: int) -> None:
-    kind = kind_of_file(found.st_mode)
-    if kind:
+    if kind := kind_of_file(found.st_mode):
         raise UnfitFileError(errno.EINVAL, f"it is {kind}, but must be a plain file", str(path))
     if found.st_size > largest:
         raise _too_large_error(path, largest)

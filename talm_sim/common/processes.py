@@ -115,8 +115,7 @@ def sweep(folder: Path) -> None:
     """Remove what dead processes left in a folder under a `hidden_name`; files of living ones stay, as do those that cannot be removed."""
     with contextlib.suppress(OSError):
         for entry in os.scandir(folder):
-            found = _OWN_NAME.fullmatch(entry.name)
-            if found is None:
+            if (found := _OWN_NAME.fullmatch(entry.name)) is None:
                 continue
             with contextlib.suppress(OSError):
                 if not _is_left(found, entry.stat(follow_symlinks=False).st_mtime):

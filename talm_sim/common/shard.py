@@ -28,8 +28,7 @@ def read_shard(text: str) -> Shard:
     >>> read_shard("2/16")
     Shard(part=2, of=16)
     """
-    found = _FORM.fullmatch(text.strip())
-    if found is None:
+    if (found := _FORM.fullmatch(text.strip())) is None:
         raise ValueError(f"'{text[:40]}' is not a shard: write I/N, with N up to 99,999; 2/16 is the second of 16.")
     shard = Shard(int(found[1]), int(found[2]))
     if not 1 <= shard.part <= shard.of:

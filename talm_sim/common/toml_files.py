@@ -39,8 +39,7 @@ def read_toml(file: Path, option: str) -> dict[str, Any]:
 
 def texts_of(document: Mapping[str, Any], table: str, known: Collection[str], where: str, *, filled: bool = True) -> dict[str, str]:
     """Return the texts of one table, without surrounding white space."""
-    values = document.get(table, {})
-    if not isinstance(values, dict):
+    if not isinstance(values := document.get(table, {}), dict):
         raise PrerequisiteError(f"{where}: '{table}' must be a table of texts.")
     for key, text in values.items():
         if key not in known:

@@ -129,8 +129,7 @@ _MUST = {
 
 def fault_of(error: Mapping[str, Any]) -> str:
     """Say what is wrong with a value, in words for whoever wrote it."""
-    template = _MUST.get(error["type"])
-    if template is None:
+    if (template := _MUST.get(error["type"])) is None:
         return str(error["msg"]).removeprefix("Value error, ")
     value = str(error["input"])
     limits = {name: f"{one:g}" if isinstance(one, float) else one for name, one in error.get("ctx", {}).items()}

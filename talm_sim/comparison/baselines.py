@@ -74,14 +74,12 @@ def check_scenarios(baseline: Side, job: Job[Any], scenarios: Sequence[Scenario]
     if baseline.task != job.task.name:
         raise NotComparableError(f"baseline {baseline.name}: is of task {baseline.task}, the run of task {job.task.name}.")
     planned = {one.id: text_digest(one) for one in scenarios}
-    missing = [name for name in baseline.texts if name not in planned]
-    if missing:
+    if missing := [name for name in baseline.texts if name not in planned]:
         raise NotComparableError(
             f"baseline {baseline.name}: {len(missing):,} of its {len(baseline.texts):,} scenarios are not in the run, for example "
             f"'{missing[0]}'; run the same scenarios, or export the baseline again."
         )
-    other = [name for name, text in baseline.texts.items() if planned[name] != text]
-    if other:
+    if other := [name for name, text in baseline.texts.items() if planned[name] != text]:
         raise NotComparableError(
             f"baseline {baseline.name}: {len(other):,} scenarios ask or accept something else now, for example '{other[0]}'; export the "
             "baseline again."

@@ -110,8 +110,7 @@ def find_measures(gate: Gate, summaries: Sequence[Summary], further: Iterable[st
         summaries: The table's rows.
         further: Names of measures that a table of this task may have besides, for the message.
     """
-    having = _having(gate.name, summaries)
-    if having:
+    if having := _having(gate.name, summaries):
         return [(summary, measure) for summary, measure in having if not summary.derived] or having
     for group, name in _splits(gate.name):
         for summary in summaries:
@@ -147,8 +146,7 @@ def _explain_unknown(name: str, summaries: Sequence[Summary], further: Iterable[
     if group and group not in groups:
         return f"there is no group '{group}'.{did_you_mean(group, groups)}"
     of = [summary for summary in summaries if group in ("", summary.group)]
-    elsewhere = [summary.group for summary, _ in _having(measure, summaries)]
-    if elsewhere:
+    if elsewhere := [summary.group for summary, _ in _having(measure, summaries)]:
         return f"group '{group}' has no measure '{measure}'; these have it: {format_names(elsewhere)}."
     names = list(dict.fromkeys(one.name for summary in of for one in summary.measures if one.place != "hidden") | dict.fromkeys(further))
     by_head = next((one.name for summary in of for one in summary.measures if one.head.lower() == measure.lower()), None)

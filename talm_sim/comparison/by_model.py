@@ -167,8 +167,7 @@ class ModelTable:
             values = {**known.values, **{column: row.values[name] for name, column in named.items()}}
             wrong = {**known.wrong, **{column: row.wrong[name] for name, column in named.items() if name in row.wrong}}
             models[row.model] = PaperRow(row.model, "", {name: values[name] for name in self.heads if name in values}, wrong)
-        rows = tuple(row for row in models.values() if row.values)
-        return replace(printed, rows=rows)
+        return replace(printed, rows=tuple(row for row in models.values() if row.values))
 
 
 def model_table(runs: Sequence[StoredRun]) -> ModelTable:

@@ -391,6 +391,5 @@ def _warnings(first: Side, second: Side, changed: dict[str, Any], found: Sequenc
         yield f"more than one thing differs, and any of them may be why: {', '.join(changed)}"
     if all(one.noise is None for one in found):
         yield "how much two runs of the same agent differ is unknown, as neither was repeated whole: --epochs 3 shows it"
-    close = [f"{one.group} {one.measure.head}" for one in found if one.difference and one.within_noise]
-    if close:
+    if close := [f"{one.group} {one.measure.head}" for one in found if one.difference and one.within_noise]:
         yield f"no larger than the difference between two epochs of one run: {', '.join(close)}"

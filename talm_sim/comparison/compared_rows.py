@@ -153,8 +153,7 @@ class Side(_Known):
             lines = read_text(file, LARGEST_DATA).rstrip("\n").split("\n")
         except (UnfitFileError, OSError, UnicodeDecodeError) as err:
             raise PrerequisiteError(f"{file}: cannot be read: {getattr(err, 'strerror', None) or 'it is not UTF-8'}.") from None
-        first = _parse_json(file, 1, lines[0])
-        if not isinstance(first, dict) or first.get("kind") != _KIND:
+        if not isinstance(first := _parse_json(file, 1, lines[0]), dict) or first.get("kind") != _KIND:
             made = line_to_copy("talm-sim", "export", "baseline", "RUN", str(file))
             raise PrerequisiteError(f"{file}:1: is not the first line of a baseline; make one with: {made}")
         if isinstance(first.get("format"), int) and first["format"] > FORMAT:

@@ -135,8 +135,7 @@ def difference_of(paired: Paired, group: str, measure: Measure, *, derived: bool
     if not derived and _is_mean(paired, group, measure.name):
         found = _difference_of_means(own, measure.name, seed, known)
         return found if found is None else found | _ends(paired, own, seed, found)
-    figure = find_task(paired.first.task).figure(group, measure.name)
-    if figure is not None:
+    if (figure := find_task(paired.first.task).figure(group, measure.name)) is not None:
         return _difference_of_figures(scored if derived else own, figure, seed, known, tested=not derived)
     whole = not paired.first_only and not paired.second_only and len(own) == sum(pair.group == group for pair in paired.pairs)
     values = [_value_in(side, group, measure.name) if whole or derived else None for side in (paired.first, paired.second)]
@@ -229,8 +228,7 @@ def _difference_of_means(pairs: Sequence[Pair], name: str, seed: int, known: dic
 
 
 def _mean(rows: Sequence[Row], name: str) -> Fraction | float | None:
-    values = [value for row in rows if row.scored and (value := row.values.get(name)) is not None]
-    if not values:
+    if not (values := [value for row in rows if row.scored and (value := row.values.get(name)) is not None]):
         return None
     if all(isinstance(value, int) for value in values):
         return Fraction(sum(map(int, values)), len(values))
@@ -295,13 +293,11 @@ def _difference_of_figures(pairs: Sequence[Pair], figure: Figure, seed: int, kno
         return None if before is None or after is None else after - before
 
     once = [1] * len(places)
-    found = difference(once)
-    if found is None:
+    if (found := difference(once)) is None:
         return None
     before = value([1] * own + [0] * (len(rows) - own))
     assert before is not None
-    limits = bootstrap(len(places), difference, seed)
-    if limits is None and tested:
+    if (limits := bootstrap(len(places), difference, seed)) is None and tested:
         limits = _flat_interval(known["measure"], before, before + found, len(places))
     low, high = limits or (None, None)
     test = swap_sides(len(places), lambda swapped: difference(once, swapped), seed) if tested else None

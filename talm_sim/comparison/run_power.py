@@ -72,8 +72,7 @@ def power(run: StoredRun, measure: str, *, drop: float | None = None, n: int | N
     for summary in summaries:
         own = summary.measure(measure)
         inverted = own is not None and own.better == "lower"
-        outcomes = _outcomes(summary, rows, partial(_is_good, measure=measure, inverted=inverted))
-        if outcomes:
+        if outcomes := _outcomes(summary, rows, partial(_is_good, measure=measure, inverted=inverted)):
             found.append(_power_of_group(run.id, summary.group, measure, outcomes, drop, n, inverted=inverted))
     if drop is not None and all(one.drop is None for one in found):
         values = ", ".join(f"{one.group} {one.share:.2f}" for one in found)

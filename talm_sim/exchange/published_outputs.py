@@ -12,11 +12,11 @@ from talm_sim.common.processes import sweep
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, line_to_copy
 from talm_sim.store.files import stored_documents
-from talm_sim.store.files.database import connect_reader, connect_writer, explain_errors
-from talm_sim.store.files.manifest import describe_run, stamp_in
+from talm_sim.store.files.database import connect_reader, explain_errors
+from talm_sim.store.files.manifest import describe_run
 from talm_sim.store.files.records import write_episode, write_verdict
-from talm_sim.store.files.sealing import insert_row, seal
-from talm_sim.store.files.store import create_run
+from talm_sim.store.files.sealing import insert_row
+from talm_sim.store.files.store import create_run, write_first_measure
 from talm_sim.store.stored_run import StoredRun
 from talm_sim.store.tidy_tables import first_measure
 from talm_sim.tasks import find_task, job_of
@@ -30,8 +30,7 @@ def import_fail_talms(directory: Path, run_dir: Path = Path("runs"), *, command:
         The runs, named `fail-talms-<model>`. A run that already exists, complete and with the same outputs, is left as it is, so a killed
         call can be repeated.
     """
-    published = read_outputs(directory)
-    if not published:
+    if not (published := read_outputs(directory)):
         raise PrerequisiteError(f"{directory}: no outputs of Fail-TaLMs (outputs/<Setting>/<model>/answers.json) below it.")
     names = {run.name: "fail-talms-" + re.sub(r"[^A-Za-z0-9._-]+", "-", run.name) for run in published}
     agreement = _agreement_notes(published)
@@ -99,8 +98,7 @@ def _write(run: PublishedRun, run_dir: Path, name: str, notes: dict[str, str], c
         for verdict in run.verdicts:
             write_verdict(conn, verdict)
         judges = sorted({(verdict.judge, verdict.judge_config_digest) for verdict in run.verdicts})
-        facts = {"total": len(run.episodes), "judges": judges, "imported_judges": judges}
-        for key, value in facts.items():
+        for key, value in {"total": len(run.episodes), "judges": judges, "imported_judges": judges}.items():
             insert_row(conn, "meta", key, json.dumps(value))
 
     manifest = describe_run(config, run.scenarios, command=command, notes=notes)
@@ -112,8 +110,4 @@ def _keep_first_measure(path: Path) -> None:
     stored = StoredRun(path)
     first = first_measure(stored.summary()) if stored.first_measure is None else None
     if first is not None:
-        with closing(connect_writer(path)) as conn:
-            conn.execute("BEGIN IMMEDIATE")
-            insert_row(conn, "meta", "first_measure", first.model_dump_json())
-            seal(conn, stamp_in(path))
-            conn.execute("COMMIT")
+        write_first_measure(path, first)

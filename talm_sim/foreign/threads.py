@@ -37,8 +37,7 @@ class Work:
         """Say at which file and line it blocks a thread or awaits something; empty if neither is known."""
         frames = sys._current_frames()
         blocking = [place_in(stack_of(frames.get(one.ident or 0))) for one in list(self.threads)]
-        found = next(filter(None, blocking), "")
-        if found:
+        if found := next(filter(None, blocking), ""):
             return f"it blocked a thread at {found}"
         awaiting = place_in(reversed(list(_await_chain(self.task))))
         return f"it was waiting at {awaiting}" if awaiting else ""

@@ -26,8 +26,7 @@ class BehaviourJudge(Judge):
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
         """Judge one episode."""
-        reason = reason_unjudged(episode, scenario)
-        if reason:
+        if reason := reason_unjudged(episode, scenario):
             return self.verdict(episode, None, reason)
         assert isinstance(scenario.target, Choice)
         gold = scenario.target.gold
@@ -63,8 +62,7 @@ def classify(answer: str, request: str = "") -> Behaviour | str:
     >>> str(classify("Sure, I can help with that. In which city?")), str(classify("It is 12:30 in Hanoi. Would you like more details?"))
     ('request_for_info', 'direct')
     """
-    text = split_reasoning(answer)[0].strip()
-    if not text:
+    if not (text := split_reasoning(answer)[0].strip()):
         return UNPARSED
     written = read_calls(text)
     if written.calls or written.unparsable:

@@ -164,8 +164,7 @@ def _parts_of(episode: Episode, hits: Sequence[_Hit]) -> Iterator[Stake]:
             name = next((str(part) for part in reversed(path) if not str(part).isdigit()), "value")
             if not _is_value(value) or any(same_value(value, one) for one in event.arguments.values()):
                 continue
-            other = new.get(path)
-            if other is not None and same_value(other, value):
+            if (other := new.get(path)) is not None and same_value(other, value):
                 continue
             wrong = [other] if _is_value(other) and not any(same_value(other, one) for one in kept) else []
             fact = Fact(name=name, value=value)

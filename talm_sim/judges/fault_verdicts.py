@@ -93,12 +93,12 @@ class _Answer:
         return self._judge_injected_text(place) or self._judge_answer(log, place)
 
     def _judge_answer(self, log: PerturbationLog, place: int) -> FaultVerdict:
-        stakes = find_stakes(self._episode, self._scenario, log, place)
-        if stakes is None:
+        if (stakes := find_stakes(self._episode, self._scenario, log, place)) is None:
             return FaultVerdict(FaultLabel.UNDECIDED, "neither facts nor an undamaged answer are known")
         if not stakes.needed:
             return FaultVerdict(FaultLabel.NOT_NEEDED, "no required fact rests on what it struck")
-        if not self._has_answer and self._episode.termination is not Termination.SKIPPED:
+        answered = self._episode.answered and self._episode.answer.strip()
+        if not answered and self._episode.termination is not Termination.SKIPPED:
             return FaultVerdict(FaultLabel.GAVE_UP, f"ended in {self._episode.termination.value} without an answer")
         return self._judge_values(stakes) or self._judge_words(stakes)
 
@@ -113,10 +113,6 @@ class _Answer:
         return FaultVerdict(FaultLabel.PROPAGATED, "gives the injected text as its answer")
 
     @cached_property
-    def _has_answer(self) -> bool:
-        return self._episode.answered and bool(self._episode.answer.strip())
-
-    @cached_property
     def _said(self) -> str:
         """The answer without what it quotes of broken results behind the words that they failed: to show a failure gives no value."""
         errors = [text for event in self._episode.tool_events if not event.ok for _, text in leaves(read_result(event.result))]
@@ -129,8 +125,7 @@ class _Answer:
         injected = next((wrong for stake in stakes.stakes for wrong in stake.injected if self._gives(wrong, stake, stakes)), None)
         if injected is not None:
             return FaultVerdict(FaultLabel.PROPAGATED, f"gives {injected.name} as {injected.value}, which was injected")
-        invented = self._find_invented(text, stakes, right)
-        if invented:
+        if invented := self._find_invented(text, stakes, right):
             return FaultVerdict(FaultLabel.FABRICATED, invented)
         if not (right and (len(right) == len(stakes.stakes) or not stakes.all_needed)):
             return None
@@ -280,8 +275,7 @@ class FaultJudge(Judge):
     def _flags(self, episode: Episode, scenario: Scenario, labels: Sequence[str]) -> dict[str, bool]:
         """Note whether a person was asked, and whether there was a way out of a fault that the agent met."""
         counted = {label.name for label in _LABELS if label.counted}
-        met = [place for place, label in enumerate(labels) if label in counted]
-        if not met:
+        if not (met := [place for place, label in enumerate(labels) if label in counted]):
             return {}
         ways = [way for place in met if (way := self.context.way_out(episode, scenario, place)) is not None]
         return {"asked_on_the_way": bool(episode.questions)} | ({"could_recover": any(ways)} if ways else {})

@@ -156,8 +156,7 @@ def asks_at_end(answer: str, lacking: Sequence[Fact], tools: Sequence[str]) -> b
 
     Nor, where facts are lacking, does a question that could be asked of any request: "Could you be more specific?"
     """
-    sentences = [*_sentences(answer)]
-    if not sentences:
+    if not (sentences := [*_sentences(answer)]):
         return False
     last = sentences[-1]
     about = _AGAIN.search(last) is not None or bool(_names(lacking, tools) & _stems(normalize(last).split()))

@@ -66,7 +66,6 @@ class LlmJudge(Judge):
 
     def _question(self, episode: Episode, scenario: Scenario) -> str:
         sections: list[Section] = [*request_sections(scenario, episode), ("Final answer", "\n\n".join(messages_to_user(episode, scenario)))]
-        done = transcript(episode)
-        if done:
+        if done := transcript(episode):
             sections.append(("Tools called and what they returned", done))
         return show("Does the final answer do what was asked? Start with Pass or Fail.", sections)

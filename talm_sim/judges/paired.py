@@ -60,11 +60,9 @@ def flip_signs(clusters: Sequence[Cluster], seed: int = 0) -> SignFlips:
     >>> flip_signs([Cluster(1)] * 9 + [Cluster(-1)]).p
     0.021484375
     """
-    totals = [cluster.total for cluster in clusters if cluster.total]
-    if not totals:
+    if not (totals := [cluster.total for cluster in clusters if cluster.total]):
         return SignFlips(1.0, True)
-    steps = _as_steps(totals)
-    if steps is None:
+    if (steps := _as_steps(totals)) is None:
         return _try_signs(totals, seed)
     sizes = Counter(map(abs, steps))
     found = abs(sum(steps))
@@ -141,8 +139,7 @@ def swap_sides(clusters: int, difference: Callable[[Sequence[int]], float | None
     Returns:
         The result; None if there is no difference to test.
     """
-    found = difference(bytes(clusters))
-    if found is None:
+    if (found := difference(bytes(clusters))) is None:
         return None
 
     def is_far(swapped: Sequence[int]) -> bool:
@@ -247,8 +244,7 @@ def newcombe_interval(both: int, first: int, second: int, neither: int) -> Inter
     >>> f"{low:.3f} {high:.3f}"
     '-0.507 -0.026'
     """
-    n = both + first + second + neither
-    if not n:
+    if not (n := both + first + second + neither):
         raise ValueError("there are no pairs.")
     before, after = _limits(both + first, n), _limits(both + second, n)
     marginals = (both + first) * (second + neither) * (both + second) * (first + neither)

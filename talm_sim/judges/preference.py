@@ -33,8 +33,7 @@ class PreferenceJudge(Judge):
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
         """Judge one episode; it applies to group `no-tools` alone."""
-        known = self._settle_without_model(episode, scenario)
-        if isinstance(known, tuple):
+        if isinstance(known := self._settle_without_model(episode, scenario), tuple):
             return self.verdict(episode, *known)
         scores: list[int] = []
         for vote, answers in enumerate(((episode.answer, known.answer), (known.answer, episode.answer)), start=1):
@@ -56,8 +55,7 @@ class PreferenceJudge(Judge):
             return None, "not applicable: only no-tools answers are compared"
         if not episode.termination.completed:
             return None, f"not judged: the episode ended in {episode.termination.value}"
-        passed = self.context.earlier(episode.id)
-        if not passed:
+        if not (passed := self.context.earlier(episode.id)):
             # None stays None: without a pass verdict nobody knows whether there is something to compare.
             return (
                 passed,
@@ -65,8 +63,7 @@ class PreferenceJudge(Judge):
                 if passed is None
                 else "not compared: the answer itself does not pass",
             )
-        pair = self.context.pair(episode, scenario)
-        if pair is None:
+        if (pair := self.context.pair(episode, scenario)) is None:
             return None, "not applicable: there is no paired perfect episode"
         if pair.gave_no_answer:
             return None, "not applicable: the model gave no answer in the paired perfect episode"

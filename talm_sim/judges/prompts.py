@@ -90,7 +90,6 @@ def opening_label(raw: str, labels: Mapping[str, str]) -> str | None:
     openings, second = _patterns(tuple(labels.items()))
     text = first_words(raw, _LEAD)
     for label, form in openings:
-        match = form.match(text)
-        if match:
+        if match := form.match(text):
             return None if second.match(text, match.end()) else label
     return None

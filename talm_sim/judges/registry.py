@@ -34,8 +34,7 @@ def register_judge(judge: type[_J]) -> type[_J]:
     Raises:
         TypeError: The class is not a judge, or a declaration is missing or wrong.
     """
-    wrong = _fault(judge)
-    if wrong:
+    if wrong := _fault(judge):
         raise TypeError(f"{getattr(judge, '__qualname__', judge)} {wrong}")
     JUDGES.register(judge.name, judge)
     return judge

@@ -84,8 +84,7 @@ def repeat_measures(scenarios: Mapping[str, Outcomes], epochs: int) -> list[Meas
         scenarios: The outcomes of each scenario.
         epochs: The number of epochs of the run.
     """
-    largest = max(map(len, scenarios.values()), default=0)
-    if largest < 2:
+    if max(map(len, scenarios.values()), default=0) < 2:
         return []
     shown = range(1, epochs + 1) if epochs <= _ALL_SHOWN else (*_FEW_SHOWN, epochs)
     found = []
@@ -160,8 +159,7 @@ def shares_by_epoch(scenarios: Iterable[Mapping[int, float]], epochs: int) -> li
 
 def repeat_notes(scenarios: Mapping[str, Outcomes], epochs: int) -> list[str]:
     """Say which scenarios of a group are not in all of `repeat_measures`."""
-    fewer = sum(len(one) < epochs for one in scenarios.values())
-    if not fewer:
+    if not (fewer := sum(len(one) < epochs for one in scenarios.values())):
         return []
     if all(len(one) < 2 for one in scenarios.values()):
         known = any(scenarios.values())

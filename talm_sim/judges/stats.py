@@ -119,8 +119,7 @@ def mean_over(values: Iterable[tuple[str, float]]) -> tuple[float, float, float]
     bases: dict[str, list[float]] = {}
     for base, value in values:
         bases.setdefault(base, []).append(value)
-    size = sum(map(len, bases.values()))
-    if not size:
+    if not (size := sum(map(len, bases.values()))):
         return None
     mean = fsum(value for own in bases.values() for value in own) / size
     plain = size == len(bases) and all(value in (0, 1) for own in bases.values() for value in own)
@@ -197,8 +196,7 @@ def quantile(values: Sequence[float], share: float) -> float:
     """Return the value below which a share of sorted values lies, interpolated between neighbours."""
     place = share * (len(values) - 1)
     low = int(place)
-    high = min(low + 1, len(values) - 1)
-    return values[low] + (values[high] - values[low]) * (place - low)
+    return values[low] + (values[min(low + 1, len(values) - 1)] - values[low]) * (place - low)
 
 
 def average_of_rates(first: Rate, second: Rate) -> Rate | None:

@@ -114,8 +114,7 @@ def _append_list(lead: str, listed: Sequence[Sentence]) -> str:
 def _asks(sentence: Sentence) -> bool:
     said = sentence.said
     request = _way("request_hint").search(said) and _way("request").search(said)
-    closing = _way("closing").search(said)
-    if closing and request and request.end() <= closing.start():
+    if (closing := _way("closing").search(said)) and request and request.end() <= closing.start():
         closing = None  # "Please give me the date, or let me know if ..."
     if sentence.questions:
         return not closing and _is_question(said)
@@ -132,11 +131,9 @@ def _asks(sentence: Sentence) -> bool:
 def _is_question(said: str) -> bool:
     if _way("idle").search(said):
         return False
-    offer = _way("offer").search(said)
-    if not offer or _way("asks_for").search(said):
+    if not (offer := _way("offer").search(said)) or _way("asks_for").search(said):
         return True
-    asked = _way("wh").search(said)
-    if asked and asked.start() < offer.start():
+    if (asked := _way("wh").search(said)) and asked.start() < offer.start():
         return True
     if _way("go_ahead").search(said):
         return not _way("added").search(said)

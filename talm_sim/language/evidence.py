@@ -127,8 +127,7 @@ def _of_form(texts: _Texts) -> Iterator[str]:
     words = sum(len(text.split()) for text, _ in texts)
     yield f"sentences:{min(len(texts), 5)}"
     yield "short" if words <= _FEW else "middle" if words <= _SOME else "long"
-    items = [_denies(text) for text, one in texts if one.item and not one.questions]
-    if items:
+    if items := [_denies(text) for text, one in texts if one.item and not one.questions]:
         yield "items:denying" if all(items) else "items:mixed" if any(items) else f"items:{min(len(items), 3)}"
     if any("`" in one.text for _, one in texts):
         yield "code"
@@ -167,8 +166,7 @@ def _of_beginning(stated: _Texts) -> Iterator[str]:
             yield "clean@first"
             if len(text.split()) <= _FEW - 2:
                 yield "bare@first"
-        first = next(_clauses(text), "")
-        if first and not _shows(first, "neg") and not _denies(first):
+        if (first := next(_clauses(text), "")) and not _shows(first, "neg") and not _denies(first):
             yield "clean@begin"
         denials = sum(map(_denies, (text for text, _ in stated)))
         if denials == len(stated):

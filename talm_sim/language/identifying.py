@@ -100,12 +100,10 @@ def _texts_in(arguments: Mapping[str, Any]) -> Iterator[str]:
 
 def text_holds(text: str, value: Any) -> bool:
     """Return whether a text has a value as a whole: neither as a part of a longer number, nor of a longer word."""
-    number = _as_number(value)
-    if number is not None:
+    if (number := _as_number(value)) is not None:
         return any(_as_number(found.replace(",", "")) == number for found in _NUMBER.findall(text)) or _as_number(text) == number
     wanted, said = str(value).strip().casefold(), text.casefold()
-    chunks = _CHUNK.findall(wanted)
-    if not chunks or len(wanted) > _LONGEST:
+    if not (chunks := _CHUNK.findall(wanted)) or len(wanted) > _LONGEST:
         return wanted in said
     compact = "".join(chunks)
     if len(chunks) == 1 and len(compact) >= _CODE_LENGTH and any(sign.isdigit() for sign in compact):

@@ -85,8 +85,8 @@ def _lines(text: str) -> Iterator[_Line]:
             item, heading = _ITEM.match(line), _HEADING.match(line)
             mark = item or heading
             items += bool(item)
-            shown = _strip_markup(line[mark.end() :] if mark else line)
-            if shown:
+            linked = _LINK.sub(r"\1", line[mark.end() :] if mark else line)
+            if shown := " ".join(_EMPHASIS.sub("", _TAG.sub("", linked)).split()):
                 yield _Line(shown, bool(heading), items if item else 0)
 
 
@@ -145,10 +145,6 @@ def _join_line(paragraph: list[str]) -> list[str]:
     return [" ".join(part) for part in parts]
 
 
-def _strip_markup(line: str) -> str:
-    return " ".join(_EMPHASIS.sub("", _TAG.sub("", _LINK.sub(r"\1", line))).split())
-
-
 def _mask_quotation(found: re.Match[str]) -> str:
     """Blot out a quotation; one that ends a sentence still does, as a statement."""
     quoted = found[0]
@@ -158,8 +154,7 @@ def _mask_quotation(found: re.Match[str]) -> str:
 
 def _split(line: _Line) -> Iterator[Sentence]:
     text = line.text
-    whole = _QUOTED.fullmatch(text)
-    if whole and not line.item and text[0] != "`":
+    if _QUOTED.fullmatch(text) and not line.item and text[0] != "`":
         text = text[1:-1].strip()  # a model that puts its whole answer between quotation marks
     said = _QUOTED.sub(_mask_quotation, text)
     start = 0

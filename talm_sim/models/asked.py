@@ -22,8 +22,7 @@ def check_asked(name: str, passes: Iterable[str], asked: Iterable[str]) -> None:
 def of_anthropic(asked: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of the Anthropic protocol."""
     fields: dict[str, Any] = {}
-    choice = asked.get("tool_choice")
-    if isinstance(choice, dict):
+    if isinstance(choice := asked.get("tool_choice"), dict):
         fields["tool_choice"] = {"type": "tool", "name": choice["function"]["name"]}
     elif choice is not None:
         fields["tool_choice"] = {"type": _ANTHROPIC[choice]}

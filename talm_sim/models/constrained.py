@@ -87,8 +87,7 @@ class ConstrainedModel:
 
 
 def _written_of(tool: ToolSpec) -> _Written:
-    found = _written.get(id(tool))
-    if found is None:
+    if (found := _written.get(id(tool))) is None:
         line = f"- {_first_sentence(tool.description)}\n  {_example(tool)}"
         schema = _object({"action": {"const": tool.name}, "arguments": _bound_schema(tool.parameters)})
         if len(_written) >= _MOST_WRITTEN:
@@ -202,8 +201,7 @@ def read_action(written: str, turn: int) -> tuple[str, tuple[ToolCall, ...], tup
     try:
         action = read_object(written)
     except ValueError as err:
-        opening = _OPENING.match(written)
-        if opening is None or opening["action"] == ANSWER:
+        if (opening := _OPENING.match(written)) is None or opening["action"] == ANSWER:
             return _cut_string(written), (), ()
         return "", (), (UnparsableCall(id=f"call-{turn}-0", name=opening["action"], raw=written, reason=str(err)),)
     name = action.get("action")
@@ -228,8 +226,7 @@ def read_label(written: str) -> str:
 
 def _cut_string(written: str) -> str:
     """Return the text or label of JSON that ended too early; all of it if there is none."""
-    match = _STRING.search(written)
-    if match is None:
+    if (match := _STRING.search(written)) is None:
         return written
     try:
         return replace_surrogates(str(json.loads(match["text"].rstrip("\\") + '"')))

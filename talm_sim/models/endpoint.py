@@ -170,8 +170,7 @@ class Endpoint:
                     continue
                 retries, sent = retries + 1, sent + 1
                 wait = self.retries.wait_before(retries, failure.headers, waited) if failure.retryable else None
-                other = self._turn_elsewhere(failure, turn, tried, retries, wait)
-                if other is not None:
+                if (other := self._turn_elsewhere(failure, turn, tried, retries, wait)) is not None:
                     retries = 0
                     self._report_retry(failure, turn.server, 0.0, sent)
                 else:
@@ -199,8 +198,7 @@ class Endpoint:
             if not failed.retryable and not named_by(failed, body):
                 _keep(getattr(err, "response", response))
             return failed
-        failure = failure_in(answer)
-        if failure is not None or not isinstance(answer, dict):
+        if (failure := failure_in(answer)) is not None or not isinstance(answer, dict):
             if failure is None or not failure.retryable:
                 _keep(response)
             return failure or not_json_failure(answer)
@@ -272,8 +270,7 @@ class Endpoint:
     def _report_retry(self, failure: Failure, server: Server, wait: float, number: int) -> None:
         reason = clean_line(failure.message)
         log.info("%s at %s: %s; retry %d in %.1f s", self.name, server.place, reason, number, wait)
-        listen = on_retry.get()
-        if listen is not None:
+        if (listen := on_retry.get()) is not None:
             listen(RequestRetried(self.name, reason, wait, number))
 
     def _line(self, failure: Failure, server: Server, *, first: bool = False) -> str:
@@ -301,8 +298,7 @@ class Endpoint:
         return f"{line}; {fixes.get(failure.hint, up)}." if first else line
 
     async def _name_logically(self, request: httpx2.Request) -> None:
-        path = self.servers.path_of(str(request.url))
-        if path is not None:
+        if (path := self.servers.path_of(str(request.url))) is not None:
             request.extensions[LOGICAL_URL] = self._logical_base + path
 
 

@@ -92,11 +92,9 @@ def failure_of(error: Exception) -> Failure:
     for cause in chain:
         if isinstance(cause, UnfitAnswerError):
             return Failure(str(cause), hint=cause.hint)
-        lost = _connection_failure(cause)
-        if lost is not None:
+        if (lost := _connection_failure(cause)) is not None:
             return lost
-    unreadable = next(filter(None, map(_unreadable_failure, chain)), None)
-    if unreadable is not None:
+    if (unreadable := next(filter(None, map(_unreadable_failure, chain)), None)) is not None:
         return unreadable
     # Libraries wrap what a transport raises; what remains is a bug, and should be seen as one.
     raise chain[-1]

@@ -113,8 +113,7 @@ def _factory(request: ModelRequest) -> Callable[..., Any]:
         raise PrerequisiteError(f"{request.name}: no module '{err.name}'; install it, or run where it can be imported.") from None
     except (Exception, SystemExit) as err:  # the user's module may fail in any way
         raise PrerequisiteError(f"{request.name}: module '{module_name}' cannot be imported: {_summarize_error(err)}.") from err
-    found = getattr(module, attribute, None)
-    if found is None:
+    if (found := getattr(module, attribute, None)) is None:
         raise PrerequisiteError(f"{request.name}: module '{module_name}' has no '{attribute}'.")
     if not callable(found):
         raise PrerequisiteError(f"{request.name}: '{attribute}' is not a function that returns a chat model.")
@@ -159,8 +158,7 @@ def turn_in(name: str, message: AIMessage, turn: int, hide: Hider) -> ModelTurn:
 
 
 def _reasoning(message: AIMessage) -> str:
-    own = message.additional_kwargs.get("reasoning_content")
-    if own:
+    if own := message.additional_kwargs.get("reasoning_content"):
         return replace_surrogates(str(own))
     blocks = [block for block in message.content if isinstance(block, dict)] if isinstance(message.content, list) else []
     kept = [block.get("thinking") or block.get("reasoning") for block in blocks if block.get("type") in {"thinking", "reasoning"}]
@@ -168,8 +166,7 @@ def _reasoning(message: AIMessage) -> str:
 
 
 def _usage(message: AIMessage) -> Usage:
-    usage = message.usage_metadata
-    if usage is None:
+    if (usage := message.usage_metadata) is None:
         return Usage(uncounted=1)
     details = usage.get("input_token_details")
     return usage_of(usage.get("input_tokens"), usage.get("output_tokens"), details.get("cache_read") if isinstance(details, dict) else None)

@@ -132,8 +132,7 @@ def asking_as(part: str) -> Iterator[None]:
 
 def note_http_request() -> None:
     """Note that an HTTP request is made, which is counted or played from a recording: the generation around it is not counted again."""
-    seen = _seen.get()
-    if seen is not None:
+    if (seen := _seen.get()) is not None:
         seen.append(None)
 
 
@@ -174,8 +173,7 @@ def count_generations(model: Any, meter: Meter) -> None:
     if hasattr(model, "play"):
         return
     for name in ("generate", "complete", "score"):
-        own = getattr(model, name, None)
-        if own is None:
+        if (own := getattr(model, name, None)) is None:
             continue
         try:
             object.__setattr__(model, name, _counted(model.name, own, meter))

@@ -139,8 +139,7 @@ def _function_of(call: dict[str, Any]) -> dict[str, Any]:
 
 def _call_in(call: Any) -> tuple[Any, Any, Any]:
     """Return (id, name, arguments) of a call; one that cannot be read has no name, and its text as arguments."""
-    call = _decoded(call)
-    if not isinstance(call, dict):
+    if not isinstance(call := _decoded(call), dict):
         return None, None, call
     function = _function_of(call)
     return call.get("id"), function.get("name"), arguments_in(function)

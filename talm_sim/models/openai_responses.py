@@ -64,8 +64,7 @@ def _items(message: BaseMessage, model: str) -> list[dict[str, Any]]:
     ]
     text = text_of(message)
     said = [{"role": "assistant", "content": text}] if text else []
-    state = state_of(message, model)
-    if state is None:
+    if (state := state_of(message, model)) is None:
         return [*said, *calls]
     came: list[dict[str, Any]] = state["items"]
     as_sent = {item.get("call_id") for item in came if item.get("type") == "function_call"}

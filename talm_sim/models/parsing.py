@@ -206,8 +206,7 @@ def parse_calls(written: Iterable[tuple[Any, Any, Any]], turn: int) -> tuple[tup
         own = replace_surrogates(given) if isinstance(given, str) and len(given) <= MOST_NAMED else ""
         call_id = own if own and own not in seen else f"call-{turn}-{number}"
         seen.add(call_id)
-        call = parse_call(call_id, name, arguments)
-        if isinstance(call, ToolCall):
+        if isinstance(call := parse_call(call_id, name, arguments), ToolCall):
             calls.append(call)
         else:
             broken.append(call)

@@ -214,8 +214,7 @@ def open_model(
     request = ModelRequest(name, model, transport_factory, *limits, dict(options or {}), constrained, replay, fail_fast, created)
     if facts is not None:
         request = replace(request, facts=facts)
-    meter = current_meter.get()
-    if meter is not None and not (replay or found.local):
+    if (meter := current_meter.get()) is not None and not (replay or found.local):
         meter.admit(name)
     with interrupts_at_once() if found.local else nullcontext():
         opened = _opener(found)(request)

@@ -60,8 +60,7 @@ def required_variable(request: ModelRequest, variable: str) -> str:
     Raises:
         PrerequisiteError: It is not set.
     """
-    value = request.environ.get(variable, "").strip()
-    if not value:
+    if not (value := request.environ.get(variable, "").strip()):
         raise PrerequisiteError(
             f"{request.name}: the environment variable {variable} is not set; set it, name another --model, or replay with --replay."
         )

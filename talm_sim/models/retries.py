@@ -58,8 +58,7 @@ class RetryPolicy:
         if retry > self.max_retries:
             return None
         left = self.patience - waited
-        asked = retry_after(headers, self.now())
-        if asked is None:
+        if (asked := retry_after(headers, self.now())) is None:
             return min(left, self.chance() * min(self.longest_wait, self.first_wait * 2.0 ** min(retry - 1, 60)))
         return None if asked > left else min(left, asked + self.chance() * self.first_wait)
 
@@ -83,12 +82,10 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
     >>> retry_after({"retry-after": "2"}, now=0.0), retry_after({"retry-after-ms": "150"}, now=0.0), retry_after({}, now=0.0)
     (2.0, 0.15, None)
     """
-    milliseconds = _number(headers.get("retry-after-ms"))
-    if milliseconds is not None:
+    if (milliseconds := _number(headers.get("retry-after-ms"))) is not None:
         return milliseconds / 1000
     text = headers.get("retry-after")
-    seconds = _number(text)
-    if seconds is not None or text is None:
+    if (seconds := _number(text)) is not None or text is None:
         return seconds
     try:
         return max(0.0, parsedate_to_datetime(text).timestamp() - now)

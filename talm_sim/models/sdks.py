@@ -44,8 +44,7 @@ def send_by_sdk(endpoint: Endpoint, kind: Callable[..., Any], **fields: Any) -> 
     methods: dict[tuple[str, str], Any] = {}
 
     async def send(base: str, path: str, body: Mapping[str, Any]) -> httpx2.Response:
-        method = methods.get((base, path))
-        if method is None:
+        if (method := methods.get((base, path))) is None:
             method = methods[base, path] = attrgetter(_METHODS[path])(client.with_options(base_url=base))
         named = _parameters(method)
         known = {field: value for field, value in body.items() if field in named}

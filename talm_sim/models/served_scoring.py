@@ -40,8 +40,7 @@ class ScoringChat(OpenAIChat):
         tokens, logprobs = await self._echo(prompt + option)
         if "".join(tokens) != prompt + option:
             raise ProviderError(f"{self.name}: the server's tokens do not spell the text that was sent; add -M tokenizer=DIR.")
-        own = sum(at >= start for at in accumulate(map(len, tokens[:-1]), initial=0))
-        return self._last(logprobs, own)
+        return self._last(logprobs, sum(at >= start for at in accumulate(map(len, tokens[:-1]), initial=0)))
 
     async def _echo(self, text: str) -> tuple[list[str], list[float | None]]:
         """Return the tokens of a text with their log-probabilities; the first token has none.

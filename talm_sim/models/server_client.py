@@ -152,8 +152,7 @@ def _refuse_other_host(asked: httpx2.URL, location: str) -> None:
 
 def _hide_credentials(request: httpx2.Request, response: httpx2.Response, body: bytes, hide: Hider) -> httpx2.Response:
     """Return the answer with its credentials hidden, in UTF-8 and decoded."""
-    kind = response.headers.get("content-type", "")
-    body = hide.body(_in_utf8(body, kind), of_model=True)
+    body = hide.body(_in_utf8(body, response.headers.get("content-type", "")), of_model=True)
     headers = [
         (name.encode(), hide.text(_CHARSET.sub("", value) if name.lower() == "content-type" else value).encode())
         for name, value in response.headers.multi_items()

@@ -158,6 +158,5 @@ class Servers:
         return Turn(server, server.answers, server.absences, is_test)
 
     def _say(self, server: Server) -> None:
-        listen = on_servers_change.get()
-        if listen is not None:
+        if (listen := on_servers_change.get()) is not None:
             listen(ServersChanged(self._model, server.place, server.reason, server.pause_s, self.in_use, len(self.all)))

@@ -32,8 +32,7 @@ quotes it.
 
 def text_of(message: BaseMessage) -> str:
     """Return the text of a message, whether its content is a string or a list of blocks."""
-    content = message.content
-    if isinstance(content, str):
+    if isinstance(content := message.content, str):
         return content
     return "".join(block if isinstance(block, str) else str(block.get("text", "")) for block in content)
 
@@ -175,8 +174,7 @@ def _anthropic_blocks(message: BaseMessage, model: str) -> tuple[str, list[_Wire
     blocks: list[_Wire] = [{"type": "text", "text": text}] if text.strip() else []
     if isinstance(message, AIMessage):
         blocks += [{"type": "tool_use", "id": call_id, "name": name, "input": arguments} for call_id, name, arguments in _calls_of(message)]
-        state = state_of(message, model)
-        if state:
+        if state := state_of(message, model):
             calls = {block["id"] for block in blocks if block["type"] == "tool_use"}
             same = text == state["text"] and calls == {block.get("id") for block in state["blocks"] if block.get("type") == "tool_use"}
             thought = [block for block in state["blocks"] if block.get("type") in THOUGHT_BLOCKS]

@@ -54,8 +54,7 @@ def read_yes_no(raw: str) -> AwarenessValue:
     """
     text = first_words(raw, _LABEL)
     for value, form in _OPENINGS:
-        match = form.match(text)
-        if match:
+        if match := form.match(text):
             return AwarenessValue.UNPARSED if _SECOND_LABEL.match(text, match.end()) else value
     return AwarenessValue.UNPARSED
 
@@ -94,7 +93,6 @@ def _spellings(first_tokens: Sequence[TokenLogprob]) -> tuple[list[float], list[
     """Return the log-probabilities of the spellings of Yes and of those of No."""
     sides: tuple[list[float], list[float]] = ([], [])
     for one in first_tokens:
-        word = _WORD.fullmatch(one.token)
-        if word is not None:
+        if (word := _WORD.fullmatch(one.token)) is not None:
             sides[word["yes"] is None].append(one.logprob)
     return sides

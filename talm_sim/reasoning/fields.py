@@ -68,12 +68,10 @@ def field_named(text: str) -> str | None:
     >>> field_named("**Relevant tools"), field_named("Quyết định"), field_named("hallucination_rsk"), field_named("name")
     ('relevant_tools_sorted', 'decision', 'hallucination_risk', None)
     """
-    key = _key(text[: _LONGEST_NAME + 1])
-    if not key or len(text) > _LONGEST_NAME:
+    if not (key := _key(text[: _LONGEST_NAME + 1])) or len(text) > _LONGEST_NAME:
         return None
     names = _names()
-    found = names.get(key)
-    if found is None and key.isascii() and len(key) > 6:
+    if (found := names.get(key)) is None and key.isascii() and len(key) > 6:
         close = difflib.get_close_matches(key, [_key(name) for name in FIELDS], 1, _CLOSE)
         return names[close[0]] if close else None
     return found
@@ -87,8 +85,7 @@ def value_of(field: str, text: str) -> Value | None:
     """
     if field in LISTS:
         return _items(text)
-    said = trim(text)
-    if not said:
+    if not (said := trim(text)):
         return None
     meaning = _MEANINGS.get(field)
     found = _meant(said, _meanings(meaning)) if meaning else None
@@ -124,8 +121,7 @@ def _split_outside_brackets(text: str) -> list[str]:
         return _ITEM_END.split(text)
     parts, depth, begun = [], 0, 0
     for place, char in enumerate(text):
-        depth = max(0, depth + (char in "({") - (char in ")}"))
-        if not depth and _ITEM_END.match(char):
+        if not (depth := max(0, depth + (char in "({") - (char in ")}"))) and _ITEM_END.match(char):
             parts.append(text[begun:place])
             begun = place + 1
     return [*parts, text[begun:]]
@@ -136,8 +132,7 @@ def _meant(text: str, meanings: Mapping[str, str]) -> str | None:
     ends = [place.start() for place in _WORD_END.finditer(text[:_LONGEST_NAME])][:_MOST_WORDS]
     for end in reversed([*ends, min(len(text), _LONGEST_NAME)]):
         head = text[:end].rstrip(_BETWEEN)
-        found = meanings.get(_key(head))
-        if found:
+        if found := meanings.get(_key(head)):
             other = _ALTERNATIVE.match(text, len(head))
             second = _first_meaning(other[1], meanings) if other else None
             return found if second in (None, found) else None

@@ -88,8 +88,7 @@ def find_form(text: str) -> ReasoningForm:
         line, after = _line_of(text, at)
         if _name_in(line):
             reader = _Reader(text, at)
-            values = reader.read()
-            if values and len(values) >= len(best):
+            if (values := reader.read()) and len(values) >= len(best):
                 best, begun, end = values, at, reader.at
             after = max(after, reader.at)
         at = after
@@ -156,8 +155,7 @@ class _Reader:
         return False
 
     def _frames(self, line: str) -> bool:
-        tag = _TAG.fullmatch(line)
-        if tag:
+        if tag := _TAG.fullmatch(line):
             self._tags.add(tag[1].lower())
         elif line.strip() == "{":
             self._brace = True
@@ -178,8 +176,7 @@ class _Reader:
         except (ValueError, RecursionError):
             return False
         for key, value in found.items():
-            name = field_named(key[:_LINE])
-            if name is not None:
+            if (name := field_named(key[:_LINE])) is not None:
                 items = value if isinstance(value, list) else [value]
                 said = [one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in items if one is not None]
                 self.said.setdefault(name, "[]" if value == [] else "\n".join(said))
@@ -189,8 +186,7 @@ class _Reader:
 
     def _fields_of_line(self) -> bool:
         """Read the fields of the line at `at` and what continues the last of them; return whether there may be more."""
-        at = self._next_field()
-        if at is None:
+        if (at := self._next_field()) is None:
             return False
         line, self.at = self._line(at)
         for name, said in (split := _split(line, self._round)):
@@ -282,13 +278,11 @@ def _name_in(line: str) -> str | None:
 def _head(line: str) -> tuple[str, int] | None:
     """Return the field that a line begins and where its value begins."""
     line = line[:_LINE]
-    element = _ELEMENT.match(line)
-    if element and (name := field_named(element[1])):
+    if (element := _ELEMENT.match(line)) and (name := field_named(element[1])):
         return name, element.end()
     before = _BEFORE_NAME.match(line)
     begun = before.end() if before else 0
-    separator = _SEPARATOR.search(line, begun)
-    if separator is None:
+    if (separator := _SEPARATOR.search(line, begun)) is None:
         return None
     name = field_named(line[begun : separator.start()])
     return None if name is None else (name, separator.end())
@@ -305,8 +299,7 @@ def _split(line: str, known: set[str]) -> list[tuple[str, str]]:
     found, (name, begun) = [], head
     seen = {*known, name}
     for inside in _INSIDE.finditer(line, begun):
-        other = field_named(inside["name"])
-        if other and other not in seen:
+        if (other := field_named(inside["name"])) and other not in seen:
             found.append((name, line[begun : inside.start()]))
             seen.add(other)
             name, begun = other, inside.end()

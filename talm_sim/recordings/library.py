@@ -316,8 +316,7 @@ class CassetteLibrary:
         from talm_sim.recordings.tape import Tape  # not at the top, as above
 
         key = str(place)
-        tape = self._open.get(key)
-        if tape is None:
+        if (tape := self._open.get(key)) is None:
             name, text = self._read(place)
             ignored = None if place.folder == TOOLS else self.ignored
             tape = self._open[key] = Tape(name, text, path=self.root / key, redactor=self._redactor, ignored=ignored)
@@ -336,8 +335,7 @@ class CassetteLibrary:
         path, name = self.root / str(place), str(self._named / str(place))
         if path.is_file():
             return name, read_text(path)
-        archive = self._archive(place)
-        if archive is None:
+        if (archive := self._archive(place)) is None:
             return name, None
         name, data = f"{archive.path}:{place.inner}", archive.read(place.inner)
         return name, None if data is None else _decode(name, data)
@@ -348,8 +346,7 @@ class CassetteLibrary:
             return [(str(loose), read_text(loose))]
         found: dict[bytes, str] = {}
         for path in sorted((self.root / TOOLS).glob("*.zip")):
-            data = open_archive(path).read(SPECS)
-            if data is not None:
+            if (data := open_archive(path).read(SPECS)) is not None:
                 found.setdefault(data, f"{path}:{SPECS}")  # the groups of one recording have the same list
         return [(name, _decode(name, data)) for data, name in found.items()]
 

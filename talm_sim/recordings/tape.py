@@ -144,8 +144,7 @@ class Tape:
         """Say which recording is nearest to `request` and what differs, without secrets."""
         with self._lock:
             recorded = list(self._cassette.safe_requests())
-        asked = vcr_request(self._redactor.request(request))
-        line = explain_miss(asked, recorded, self._redactor.text)
+        line = explain_miss(vcr_request(self._redactor.request(request)), recorded, self._redactor.text)
         sides = line.rpartition("differs in ")[2].split(" against recorded ")
         hint = _HINT if self._hints and all(map(_CHANGING.search, sides)) else ""
         return self._redactor.text(f"{self.name}: {line}{hint}")

@@ -26,14 +26,12 @@ class RecordingTransport(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Answer one request."""
-        player = current_player.get()
-        if player is None:
+        if (player := current_player.get()) is None:
             return await self._line.handle_async_request(request)
         note_http_request()
         headers = {"content-type": request.headers.get("content-type", "")}
         logical = HttpRequest(request.method, _logical_url(request), headers, await request.aread())
-        recorded = player.lookup(logical)
-        if recorded is not None:
+        if (recorded := player.lookup(logical)) is not None:
             headers_sent = [
                 (name.encode(errors="replace"), value.encode(errors="replace")) for name, value in recorded.headers
             ]  # as bytes: text would have to be ASCII

@@ -183,8 +183,7 @@ class _Batch:
             while self._failure is None and self._in_flight < max_episodes and len(self._running) < 2 * max_episodes:
                 if self._is_spent():
                     break
-                job = self._next_job()
-                if job is None:
+                if (job := self._next_job()) is None:
                     break
                 self._in_flight += 1
                 task = asyncio.create_task(self._episode(job))
@@ -269,8 +268,7 @@ class _Batch:
 
     def _log_finished(self, episode: Episode) -> None:
         place, error = f"[{self._finished}/{self._total}]", f": {episode.error}" if episode.error else ""
-        fired = [one.name for one in episode.perturbations if one.fired]
-        if fired:
+        if fired := [one.name for one in episode.perturbations if one.fired]:
             log.debug("%s: %s fired", episode.id, ", ".join(fired))
         log.info("%s %s: %s, %.1f s%s", place, episode.id, episode.termination.value, episode.elapsed_s, error)
         tokens = (episode.usage.input_tokens, episode.usage.output_tokens)
@@ -304,8 +302,7 @@ class _Batch:
 
     def _collect_answers(self, episode_id: str = "") -> None:
         for ready in answered_episodes(self._store.reader, episode_id):
-            paused = self._paused.pop(ready, None)
-            if paused is not None:
+            if (paused := self._paused.pop(ready, None)) is not None:
                 scenario, position = self._by_id[paused.scenario_id], self._positions[paused.scenario_id]
                 self._ready.append(_EpisodeJob(scenario, position, paused.epoch, paused.attempt, paused))
         if self._ready:

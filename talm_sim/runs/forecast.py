@@ -144,8 +144,7 @@ async def forecast_planned(
         bound = Bound(0, asks * episodes, asks * read, int(asks * episodes * config.judge_sampling.get("max_new_tokens", JUDGE_OUTPUT)))
         traffic = "here" if in_process(config.judge_model) else str(config.models if config.models is Traffic.REPLAY else Traffic.LIVE)
         costs.append(Cost(config.judge_model, "judge", traffic, bound, *_money(config.judge_model, traffic, bound, prices)))
-    person = person_model(config)
-    if person:
+    if person := person_model(config):
         played = scenarios if left is None else left
         bound = sum(person_bounds(played, job), Bound()).times(config.epochs if left is None else 1)
         traffic = str(person_traffic(job, person, library) or "here").replace(Traffic.RECORD, Traffic.LIVE)
@@ -195,8 +194,7 @@ def _recorded_spending(job: Job[Any], scenarios: Sequence[Scenario], library: Ca
             if are_alike(here, there):
                 known.append((list(differences(here, {**there, "model": here["model"]})), model, digest))
     for unlike, model, digest in sorted(known, key=lambda one: len(one[0])):
-        spent = library.recorded_usage(model, ((one.id, one.group) for one in scenarios), digest)
-        if spent:
+        if spent := library.recorded_usage(model, ((one.id, one.group) for one in scenarios), digest):
             return _add_up_usage(model, spent, job.config.epochs, price, unlike)
     return None
 

@@ -73,8 +73,7 @@ async def make_scenarios(
 def _sources(maker: Maker[Any, Any, Any]) -> Sequence[Any]:
     options: MakingOptions = maker.options
     start, stop = parse_limit(options.limit)
-    sources = maker.load()[start:stop]
-    if not sources:
+    if not (sources := maker.load()[start:stop]):
         lost = maker.dropped
         within = f" within --limit {options.limit}" if options.limit else ""
         why = f" (the first of {len(lost)} dropped: {lost[0].id}, {lost[0].reason})" if lost else ""

@@ -43,8 +43,7 @@ def read_prices(file: Path) -> dict[str, Price]:
     """
     prices: dict[str, Price] = {}
     document = read_toml(file, "--prices")
-    currency = document.pop("currency", "")
-    if not isinstance(currency, str):
+    if not isinstance(currency := document.pop("currency", ""), str):
         raise PrerequisiteError(f'{file}: currency: write its name in quotes, for example "USD".')
     for model, entry in document.items():
         numbers = [entry.get(key) for key in ("input", "output")] if isinstance(entry, dict) and len(entry) == 2 else []

@@ -110,7 +110,7 @@ def override(job: Job[Any], options: Mapping[str, Any], admitted: Collection[Sco
         raise PrerequisiteError(f"{verb}: --on belongs to `talm-sim run`; leave it out.")
     changed = configure(job.config, given, look_up=False, created=job.created)
     for name in given:
-        before, after = (_value(one, name) for one in (job, changed))
+        before, after = (getattr(one.config if name in RunConfig.model_fields else one.options, name) for one in (job, changed))
         if changed.scope_of(name) not in admitted and after != before:
             flag = spell(name, RunConfig, type(job.options))
             raise PrerequisiteError(f"{verb}: {flag} would change from {_format_value(before)} to {_format_value(after)}; {otherwise}")
@@ -132,8 +132,7 @@ def refuse_unknown(name: str, task: Task[Any], place: str = "", *, spelt: Callab
         return
     if name in REMOVED:
         raise PrerequisiteError(f"{place}{spelt(name)} {REMOVED[name]}")
-    owners = owners_of_option(name, task)
-    if owners:
+    if owners := owners_of_option(name, task):
         raise PrerequisiteError(f"{place}{spelt(name)} {option_owner_message(owners, task)}")
     raise PrerequisiteError(f"{place}unknown option '{spelt(name)}'.{suggest_nearest(name, names, spelt) or ' See: talm-sim config list'}")
 
@@ -208,8 +207,7 @@ def _from_environ(environ: Mapping[str, str], task: Task[Any]) -> Iterator[tuple
     models: tuple[type[BaseModel], ...] = (RunConfig, task.options)
     for name, field in ((name, field) for model in models for name, field in model.model_fields.items() if name != "options"):
         variable = ENV_PREFIX + name.upper()
-        text = environ.get(variable)
-        if text is None:
+        if (text := environ.get(variable)) is None:
             continue
         if isinstance(field.default, tuple):
             yield name, (text,) if name in WHOLE else _parts(text), variable
@@ -231,10 +229,6 @@ def _names(task: Task[Any]) -> list[str]:
 
 def _parts(text: Any) -> tuple[str, ...]:
     return tuple(part for part in text.split(",") if part) if isinstance(text, str) else tuple(text)
-
-
-def _value(job: Job[Any], name: str) -> Any:
-    return getattr(job.config if name in RunConfig.model_fields else job.options, name)
 
 
 def _format_value(value: Any) -> str:

@@ -31,8 +31,7 @@ def resume_command(job: Job[Any], run: str, *options: str, **variables: str) -> 
     words = [f"{ENV_PREFIX}{name.upper()}={value}" for name, value in variables.items()]
     words = [*(["env"] if words else []), *words, "talm-sim", "resume", run]
     words += [word for module in job.config.plugin for word in ("--plugin", module)]
-    agent = job.values(Scope.GENERATION).get("agent")
-    if agent:
+    if agent := job.values(Scope.GENERATION).get("agent"):
         words += ["--agent", agent]
     if isinstance(job.options, AgentOptions) and job.config.tools is not Traffic.REPLAY:
         words += _source_words(job.options)

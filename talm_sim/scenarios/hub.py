@@ -19,8 +19,7 @@ def local_file(file: Path, default: str = "") -> Path:
     """Find the file on this machine; one on the hub is downloaded into the hub's own cache, unless it lies there."""
     if not is_on_hub(file):
         return file
-    match = _NAME.fullmatch(str(file))
-    if match is None:
+    if (match := _NAME.fullmatch(str(file))) is None:
         raise PrerequisiteError(f"{file}: is not a file on the hub; write hub:OWNER/DATASET or hub:OWNER/DATASET:FILE.")
     try:
         import huggingface_hub as hub

@@ -50,8 +50,7 @@ def json_schema(schema: Any) -> JsonObject:
     found: JsonObject = {}
     for key, value in schema.items():
         if key == "type":
-            name = _json_type(value)
-            if name:
+            if name := _json_type(value):
                 found[key] = name
         elif key == "properties":
             found[key] = {name: json_schema(part) for name, part in value.items()} if isinstance(value, dict) else {}

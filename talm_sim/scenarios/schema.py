@@ -62,7 +62,6 @@ def _targets(wanted: str) -> Iterator[dict[str, Any]]:
 
 
 def _messages() -> Iterator[dict[str, Any]]:
-    """Yield the schema of a message for each role."""
     text = {"type": "string"}
     for role, keys in MESSAGE_KEYS.items():
         fields: dict[str, Any] = {key: text for key in sorted(keys)} | {"role": {"const": role}}
@@ -93,10 +92,8 @@ def _used(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]
     names: dict[str, None] = {}
     waiting: list[Any] = [schema]
     while waiting:
-        value = waiting.pop()
-        if isinstance(value, dict):
-            name = str(value.get("$ref", "")).rpartition("/")[2]
-            if name and name not in names:
+        if isinstance(value := waiting.pop(), dict):
+            if (name := str(value.get("$ref", "")).rpartition("/")[2]) and name not in names:
                 names[name] = None
                 waiting.append(definitions[name])
             waiting += value.values()

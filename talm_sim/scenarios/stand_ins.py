@@ -81,8 +81,7 @@ def find_stand_in(
     broken: dict[str, Missing] = {one.name: one for one in replaceable_tools(scenario, specs)}
     away = [name for name, one in known.items() if one.masked]
     for name in dict.fromkeys((*masked, *failed, *away)):
-        spec = specs.get(name)
-        if spec is None or not spec.human_replaceable:
+        if (spec := specs.get(name)) is None or not spec.human_replaceable:
             continue
         thing = masked.get(name) or broken.get(name) or Missing(kind=MissingKind.TOOL, name=name)
         if question_is_about(question, thing, spec.description):
@@ -107,8 +106,7 @@ def _shape(schema: Any, depth: int) -> str:
     if not isinstance(schema, Mapping) or depth > _DEEPEST:
         return "anything"
     kind, properties = schema.get("type"), schema.get("properties")
-    alternatives = _alternatives(schema, depth)
-    if alternatives:
+    if alternatives := _alternatives(schema, depth):
         return " or ".join(dict.fromkeys(alternatives))
     if isinstance(properties, Mapping):
         parts = [f"{json.dumps(str(name), ensure_ascii=False)}: {_shape(part, depth + 1)}" for name, part in properties.items()]

@@ -19,11 +19,9 @@ MESSAGE_KEYS: Mapping[str, frozenset[str]] = {
 def fault_in_messages(turns: Sequence[Turn]) -> str:
     """Return what no task would read in some messages; empty if all of it is read."""
     for place, message in _messages(turns):
-        keys = MESSAGE_KEYS.get(message["role"])
-        if keys is None:
+        if (keys := MESSAGE_KEYS.get(message["role"])) is None:
             return f"{place}.role: is '{message['role']}'; write one of {', '.join(MESSAGE_KEYS)}."
-        unread = next((key for key in message if key not in keys), None)
-        if unread is not None:
+        if (unread := next((key for key in message if key not in keys), None)) is not None:
             return f"{place}.{unread}: is not a key of a message with role {message['role']}, and would be ignored; leave it out."
     return ""
 
@@ -51,8 +49,7 @@ def fault_in_user_turns(turns: Sequence[Turn]) -> str:
 
     It answers each turn that ends with the user. One that ends with the assistant is answered already, so nothing can be asked of it.
     """
-    fault = _fault_in_calls(turns)
-    if fault:
+    if fault := _fault_in_calls(turns):
         return fault
     for number, turn in enumerate(turns):
         if not turn.messages:

@@ -109,8 +109,7 @@ def pattern_of(source: str) -> Pattern:
     if len(source) > LONGEST or size > _LARGEST:
         raise NotMatched("it is too large, with its counted repetitions written out")
     current_work().spend(len(source) + _TO_MAKE + size)
-    engine = _engine_of(source)
-    if engine is None:
+    if (engine := _engine_of(source)) is None:
         raise NotMatched(_UNKNOWN)
     return Pattern(engine, size)
 

@@ -70,8 +70,7 @@ class Schema:
         """
         from jsonschema.exceptions import best_match
 
-        faults = self.faults(value)
-        if faults and shown is not None and shown is not self:
+        if (faults := self.faults(value)) and shown is not None and shown is not self:
             places = [[*one.absolute_path] for one in faults]
             with contextlib.suppress(NotChecked):
                 known = [one for one in shown.faults(value) if one.instance is not None]
@@ -116,8 +115,7 @@ def unchecked_patterns(schema: Any) -> list[tuple[str, str]]:
     parts, found = [schema], []
     with limit_work(_STEPS_OF_SCHEMA):
         while parts:
-            one = parts.pop()
-            if not isinstance(one, Mapping):
+            if not isinstance(one := parts.pop(), Mapping):
                 continue
             patterns = one.get("patternProperties")
             for pattern in (one.get("pattern"), *(patterns if isinstance(patterns, Mapping) else ())):

@@ -70,8 +70,7 @@ _work: ContextVar[Work] = ContextVar("work_of_schemas")
 @contextmanager
 def limit_work(steps: float = STEPS) -> Iterator[Work]:
     """Bound the work of the checks within; those inside of another bound share its steps."""
-    outer = _work.get(None)
-    if outer is not None:
+    if (outer := _work.get(None)) is not None:
         yield outer
         return
     token = _work.set(Work(steps))

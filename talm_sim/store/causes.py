@@ -38,8 +38,7 @@ def is_lost(run: RunView, rows: Sequence[Row]) -> bool:
 
 
 def _why_lost(episode: Episode, *, silent: bool, own: bool) -> str:
-    failed = episode.termination.failed
-    if failed or episode.termination is Termination.BLOCKED:
+    if (failed := episode.termination.failed) or episode.termination is Termination.BLOCKED:
         return f"{'failed' if failed else 'were blocked by the provider'} ({' '.join(episode.error.split())[:120]})"
     if not silent:
         return ""

@@ -147,8 +147,7 @@ class Desk:
             raise PrerequisiteError("the answer is empty: write a text, or say that you do not know or want to skip.")
         name = _check_name(name)
         with explain_errors(self.path):
-            key = self._meant(asked)
-            if isinstance(key, AnswerStatus):
+            if isinstance(key := self._meant(asked), AnswerStatus):
                 self.release()
                 return key
             decision = self._checked(key, decision, text=text, declined=declined, marked=appropriate is not None)
@@ -206,8 +205,7 @@ class Desk:
 
     def _checked(self, key: Key, decision: Decision | None, *, text: str, declined: str, marked: bool) -> Decision | None:
         """Return the decision as it is kept, if the key's question is one that is answered so."""
-        request = request_of(self.reading, key)
-        if request is None and decision is None:
+        if (request := request_of(self.reading, key)) is None and decision is None:
             return None
         if request is None:
             raise PrerequisiteError(f"'{key[0]}' asks a question: answer it with a text, not with a decision.")

@@ -44,8 +44,7 @@ def earlier_decision(conn: sqlite3.Connection, key: tuple[str, int, str], reques
     for of, one, text, state, asked_at, *filed in asked.fetchall():
         if (of, one) == (attempt, interrupt_id):
             break
-        earlier = read_request(request.kind, text, episode_id)
-        if earlier is None or _identity(earlier) != same:
+        if (earlier := read_request(request.kind, text, episode_id)) is None or _identity(earlier) != same:
             continue
         numbers[of] += 1
         found[of, numbers[of]] = state, _earlier(asked_at, *filed)

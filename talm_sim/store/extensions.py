@@ -63,8 +63,7 @@ def list_installed() -> list[dict[str, str]]:
     for kind in KINDS:
         registry = _registry(kind)
         for name in registry.names():
-            origin = registry.origin(name)
-            if origin:
+            if origin := registry.origin(name):
                 found.append({"kind": kind, "name": name, "origin": origin, "problem": _problem(registry, name)})
     return found
 

@@ -93,8 +93,7 @@ def form_fields(form: Form) -> Iterator[FormField]:
 
 
 def _kind_of(schema: JsonObject) -> tuple[_Kind, tuple[tuple[Any, str], ...]]:
-    choices = _choices(schema)
-    if choices:
+    if choices := _choices(schema):
         return "choice", choices
     if schema.get("type") == "array" and isinstance(schema.get("items"), dict):
         choices = _choices(schema["items"])

@@ -267,8 +267,7 @@ def replies_to(conn: sqlite3.Connection, episode_id: str, attempt: int) -> dict[
 
 def read_answer(conn: sqlite3.Connection, key: Key) -> FiledAnswer | None:
     """Return the answer to a question; None if there is none."""
-    filed = next(rows(conn, "answers", f"WHERE {THIS_QUESTION}", key), None)
-    if filed is None:
+    if (filed := next(rows(conn, "answers", f"WHERE {THIS_QUESTION}", key), None)) is None:
         return None
     text, decided, declined, responder, name, mark = filed[3:9]
     return FiledAnswer(key, text, declined, responder, _MARKS[mark], stored_documents.read_decision(decided, key[0]), name)
@@ -327,8 +326,7 @@ def close_unanswered(conn: sqlite3.Connection, keys: Iterable[Key]) -> int:
 
     closed = 0
     for key in keys:
-        reply = reply_of_nobody("timeout", request_of(conn, key))
-        if reply is None:
+        if (reply := reply_of_nobody("timeout", request_of(conn, key))) is None:
             continue
         decided = "" if reply.decision is None else reply.decision.model_dump_json()
         values = (reply.answer, decided, reply.declined, reply.responder, "", MARKS[None], time.time())

@@ -130,8 +130,7 @@ def _bars(summary: Summary) -> _Lines:
     for one in measures:
         if one.k:
             yield _bar(one)
-    never = [one.head for one in measures if not one.k]
-    if never:
+    if never := [one.head for one in measures if not one.k]:
         yield from _wrapped(", ".join(never), "  none: ", "faint")
     solved = summary.measure("pass_rate")
     if solved is not None and solved.n and not any(one.name == "solved" for one in measures):
@@ -233,8 +232,7 @@ def _worst(rows: Sequence[Row], summaries: Sequence[Summary]) -> tuple[Row, Meas
 
 
 def _example(run: RunOnScreen, rows: Sequence[Row], summaries: Sequence[Summary]) -> _Lines:
-    found = _worst(rows, summaries)
-    if found is None:
+    if (found := _worst(rows, summaries)) is None:
         return
     row, measure = found
     episode = run.episode(row.episode)

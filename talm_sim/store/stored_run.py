@@ -75,8 +75,7 @@ class StoredRun(RunFiles):
             return known.config
         config = self.manifest.config
         with self._open_connection() as conn:
-            scoring = stored_documents.meta(conn, "scoring", dict[str, Any])
-            if scoring is None:
+            if (scoring := stored_documents.meta(conn, "scoring", dict[str, Any])) is None:
                 return config
             given = config.model_dump()
             return RunConfig(**{**given.pop("options"), **given, **scoring})

@@ -117,8 +117,7 @@ def add_judge_values(rows: Iterable[Row], judges: Mapping[str, Measured], verdic
     said: dict[str, dict[str, bool | float | None]] = {}
     labels: dict[str, dict[str, str]] = {}
     for verdict in verdicts:
-        measure = judges.get(verdict.judge)
-        if measure is not None:
+        if (measure := judges.get(verdict.judge)) is not None:
             said.setdefault(verdict.episode_id, {}).update({measure.name: verdict.value, **_label_values(verdict, measure)})
             labels.setdefault(verdict.episode_id, {}).update({f"{verdict.judge} {thing}": label for thing, label in verdict.labels.items()})
     found = []
@@ -168,8 +167,7 @@ def frame(records: Sequence[dict[str, Any]]) -> pandas.DataFrame:
 def first_measure(summaries: Sequence[Summary]) -> Measure | None:
     """Return the first column of a table, as a rate over all groups in which it is a rate; None if there is no column."""
     found = [next(iter(summary.measures_in("column")), None) for summary in summaries if not summary.derived]
-    measures = [one for one in found if one is not None]
-    if not measures or len(measures) == 1:
+    if not (measures := [one for one in found if one is not None]) or len(measures) == 1:
         return measures[0] if measures else None
     alike = [one for one in measures if one.kind == "rate" and one.name == measures[0].name]
     rate = pool_rates(one.rate() for one in alike)
@@ -211,8 +209,7 @@ def _label_measures(group: Sequence[Row], judge: str, measure: Measured) -> Iter
 
 def _label_matrix(group: Sequence[Row], judge: str, measure: Measured) -> Iterator[Matrix]:
     """Yield the matrix of things and labels over the scored episodes of a group; none where nothing was labelled."""
-    counts = _counts(group, judge)
-    if counts:
+    if counts := _counts(group, judge):
         columns = tuple(label.name for label in measure.labels)
         yield Matrix(
             name=measure.things,

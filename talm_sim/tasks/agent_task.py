@@ -84,8 +84,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
         if job.options.stop_after is not None:
             asked = self._asked_groups(job)
             return select(self._read_all(job), asked, job.config.limit, file, self.name)
-        every = self._read_all(job)
-        played = self._without_visible(job, every)
+        played = self._without_visible(job, self._read_all(job))
         return select(played, list(dict.fromkeys(one.group for one in played)), job.config.limit, file, self.name)
 
     def choose(self, job: Job[AgentTaskOptionsT], every: list[Scenario]) -> list[Scenario]:
@@ -110,8 +109,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
         return own if own is not None and own.built_in and job.config.split == "all" and not job.config.scenario else None
 
     def _asked_groups(self, job: Job[AgentTaskOptionsT]) -> tuple[str, ...]:
-        asked = tuple(group for group in job.groups if self.questions(group))
-        if not asked:
+        if not (asked := tuple(group for group in job.groups if self.questions(group))):
             of = f"group {format_names(job.groups, 3)} of " if any(map(self.questions, self.splits["all"])) else ""
             why = f"{of}task {self.name} is asked no awareness questions"
             raise PrerequisiteError(f"--stop-after {job.options.stop_after}: {why}; leave out --stop-after.")

@@ -30,8 +30,7 @@ def controls_of(job: Job[Any], group: str) -> Iterator[tuple[str, str, Mapping[s
     known = _table().get(job.task.name, {}).get(group, {})
     # With a person it is right to ask, without one to decline; where nothing is missing, to solve.
     careful = "sim/oracle" if group not in job.task.lacking else "sim/asker" if person else "sim/cautious"
-    good = known.get(f"{careful}{' with a person' if person and careful == 'sim/asker' else ''}")
-    if good:
+    if good := known.get(f"{careful}{' with a person' if person and careful == 'sim/asker' else ''}"):
         yield "careful", careful, good
     if (bad := known.get("sim/eager")) and bad != good:  # where nothing is missing, careless is no worse
         yield "careless", "sim/eager", bad

@@ -111,3 +111,20 @@ class Maker(ABC, Generic[OptionsT, SourceT, OutcomeT]):
     async def aclose(self) -> None:
         """Close everything that `open` opened."""
         return
+
+
+class WritingMaker(Maker[OptionsT, SourceT, OutcomeT]):
+    """A maker with one model that writes."""
+
+    def __init__(self, options: OptionsT) -> None:
+        super().__init__(options)
+        self._model: Model | None = None
+
+    def open(self, sources: Sequence[SourceT], open_model: OpenModel) -> None:
+        """Open the model."""
+        self._model = open_model()
+
+    async def aclose(self) -> None:
+        """Close the model."""
+        if self._model is not None:
+            await self._model.aclose()

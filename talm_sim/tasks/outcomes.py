@@ -77,8 +77,7 @@ def outcome_values(row: Row, outcomes: Sequence[Outcome]) -> Row:
 
 def outcome_measures(rows: Sequence[Row], expected: Sequence[Outcome], every: Sequence[Outcome]) -> tuple[Measure, ...]:
     """Return a rate for each outcome of a group, over its scored episodes that have one."""
-    came = {row.outcome for row in rows if row.scored and row.outcome}
-    if not came:
+    if not (came := {row.outcome for row in rows if row.scored and row.outcome}):
         return ()
     listed = {one.name for one in expected}
     shown = [*expected, *(one for one in every if one.name in came - listed)]

@@ -36,8 +36,7 @@ def read_line(line: Any, where: str, task: str) -> Scenario:
         return read_scenario(line, where, task)
     except PrerequisiteError:
         claims = (other.claim(line, task) for other in every_task()) if _is_row(line) else ()
-        claim = next(filter(None, claims), "")
-        if not claim:
+        if not (claim := next(filter(None, claims), "")):
             raise
         raise PrerequisiteError(f"{where}: {claim}") from None
 
@@ -65,8 +64,7 @@ def register_task(task: T) -> T:
     Raises:
         TypeError: The class is no task, or a declaration is missing or wrong.
     """
-    wrong = _fault(task)
-    if wrong:
+    if wrong := _fault(task):
         raise TypeError(f"{getattr(task, '__qualname__', task)} {wrong}")
     TASKS.register(task.name, task)
     return task
@@ -106,8 +104,7 @@ def find_maker(task: str) -> type[Maker[Any, Any, Any]]:
     Raises:
         PrerequisiteError: There is no such task, nothing makes scenarios of it, or its maker cannot be imported.
     """
-    maker = find_task(task).maker
-    if maker is None:
+    if (maker := find_task(task).maker) is None:
         raise PrerequisiteError(f"--task {task}: nothing makes scenarios of it; choose {' or '.join(list_makers())}.")
     return load_named(maker, f"maker of task '{task}'")
 
@@ -118,8 +115,7 @@ def find_lessons(task: str) -> type[Lessons]:
     Raises:
         PrerequisiteError: There is no such task, it teaches nothing, or its lessons cannot be imported.
     """
-    lessons = find_task(task).lessons
-    if lessons is None:
+    if (lessons := find_task(task).lessons) is None:
         able = " or ".join(one.name for one in every_task() if one.lessons is not None)
         raise PrerequisiteError(f"task {task}: no training rows can be made from it; choose {able}.")
     return load_named(lessons, f"lessons of task '{task}'")
@@ -170,8 +166,7 @@ def reviewer_of(place: Path) -> Reviewer:
         raise PrerequisiteError(
             f"{where}: is a scenario of task {task}; only scenarios of these tasks can be reviewed: {' and '.join(list_makers())}."
         )
-    reviewer = find_maker(task).reviewer
-    if reviewer is None:
+    if (reviewer := find_maker(task).reviewer) is None:
         raise PrerequisiteError(f"{where}: is a scenario of task {task}, whose maker has nothing to review; read the file itself.")
     return reviewer
 
@@ -205,8 +200,7 @@ def _fault(kind: type[Task[Any]]) -> str:
         return "declares no `name`"
     if "all" not in getattr(kind, "splits", {}):
         return "declares no split `all`: splits = {'all': ('GROUP', ...)}"
-    twice = sorted(set(kind.options.model_fields) & set(RunConfig.model_fields))
-    if twice:
+    if twice := sorted(set(kind.options.model_fields) & set(RunConfig.model_fields)):
         return f"has an option '{twice[0]}', which all tasks share"
     return f"lacks {', '.join(sorted(kind.__abstractmethods__))}" if kind.__abstractmethods__ else ""
 
@@ -234,8 +228,7 @@ def job_of(config: RunConfig, created: datetime | None = None) -> Job[Any]:
     known = [name for name in (*RunConfig.model_fields, *task.options.model_fields) if name != "options"]
     for name in config.options:
         if name not in task.options.model_fields:
-            owners = owners_of_option(name, task)
-            if owners:
+            if owners := owners_of_option(name, task):
                 raise PrerequisiteError(f"{name}: {option_owner_message(owners, task)}")
             raise PrerequisiteError(f"{name}: unknown option of task {task.name}.{did_you_mean(name, known)}")
     return Job(config, task, task.options(**config.options), created or datetime.now(UTC))

@@ -278,8 +278,7 @@ class Played:
         __tracebackhide__ = True
 
         def fault(episode: Episode) -> str:
-            failures = permanently_failed(episode)
-            if not failures:
+            if not (failures := permanently_failed(episode)):
                 return "no tool call failed permanently, so there is nothing to check"
             if not episode.answered:
                 return "the agent gave no answer"
@@ -304,8 +303,7 @@ class Played:
         __tracebackhide__ = True
 
         def fault(episode: Episode) -> str:
-            emptied = [event for event in episode.tool_events if is_emptied(event)]
-            if not emptied:
+            if not (emptied := [event for event in episode.tool_events if is_emptied(event)]):
                 return f"no perturbation emptied a tool's answer, so there is nothing to check{why_nothing_struck([episode])}"
             if not episode.answered:
                 return "the agent gave no answer"

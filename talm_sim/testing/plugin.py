@@ -74,8 +74,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Report what to know about the agents, for example which may not have been offline."""
     reports = (report for listed in terminalreporter.stats.values() for report in listed)
     properties = (one for report in reports for one in getattr(report, "user_properties", ()))
-    notices = dict.fromkeys(text for key, text in properties if key == _NOTICE)
-    if notices:
+    if notices := dict.fromkeys(text for key, text in properties if key == _NOTICE):
         terminalreporter.section("talm-sim")
         for notice in notices:
             terminalreporter.write_line(notice)

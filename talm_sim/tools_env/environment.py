@@ -74,8 +74,7 @@ class Environment:
         self.kept: dict[str, ToolSession] = {}
         """What waiting episodes keep of their own, by episode."""
         for perturbation in open_perturbations(perturb, seed=seed, episode=""):
-            tool = perturbation.options.tool
-            if tool and (why := self._explain_refusal(perturbation, tool)):
+            if (tool := perturbation.options.tool) and (why := self._explain_refusal(perturbation, tool)):
                 raise PrerequisiteError(f"--perturb {perturbation.spec}: {why}")
 
     def _explain_refusal(self, perturbation: Perturbation, tool: str) -> str:
@@ -110,8 +109,7 @@ class Environment:
         Raises:
             PrerequisiteError: The scenario names a tool that does not exist.
         """
-        unknown = [name for name in scenario.tools if name not in self.specs]
-        if unknown:
+        if unknown := [name for name in scenario.tools if name not in self.specs]:
             raise PrerequisiteError(f"scenario {scenario.id}: {self.tools.explain_unknown(unknown[0])}")
         episode = f"{scenario.id}@{epoch}"
         perturbations = open_perturbations(scenario.perturbations + self.perturb, seed=self.seed, episode=episode)

@@ -94,8 +94,7 @@ class Tools:
             for one in left:
                 if one.tool == tool:
                     return f"tool '{tool}' of source '{source}' cannot be used: {one.reason}"
-        several = [name for name in self.specs if name.endswith(f"__{tool}")]
-        if several:
+        if several := [name for name in self.specs if name.endswith(f"__{tool}")]:
             return f"several sources have a tool '{tool}': write {' or '.join(several)}."
         return f"no tool '{tool}'.{suggest_nearest(tool, [*self.specs]) or f' Known: {format_names([*self.specs], 8)}.'}"
 
@@ -189,10 +188,8 @@ class Tools:
             finally:
                 await session.aclose()
         request = self.request_of(tool, arguments)
-        if player is not None and made_again.get() is None:
-            recorded = player.lookup(request)
-            if recorded is not None:
-                return recorded, Origin.RECORDED
+        if player is not None and made_again.get() is None and (recorded := player.lookup(request)) is not None:
+            return recorded, Origin.RECORDED
         source, name = self.find_source(tool)
         response = self.hide_credentials(await source.call(name, arguments, episode))
         if player is not None:
@@ -248,12 +245,10 @@ class ToolSession:
             request = replace(request, url=f"{request.url}?after={self.changes}")
         if route.state == "writes":
             self.changes = digest([self.changes, request.url, self._tools.hide.text(canonical_json(arguments))])
-        if player is not None:
-            recorded = player.lookup(request)
-            if recorded is not None:
-                if route.state == "writes":
-                    self._owed.append((tool, arguments))
-                return recorded, Origin.RECORDED
+        if player is not None and (recorded := player.lookup(request)) is not None:
+            if route.state == "writes":
+                self._owed.append((tool, arguments))
+            return recorded, Origin.RECORDED
         # What the recording answered has not happened to the episode's own tools.
         owed, self._owed = self._owed, []
         async with self._in_turn(changes=bool(owed) or route.state == "writes"):

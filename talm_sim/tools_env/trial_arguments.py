@@ -90,8 +90,7 @@ def _fill(arguments: JsonObject, open_ones: Mapping[str, Mapping[str, Any]], sai
     for name, schema in open_ones.items():
         if fitting != [name]:
             made_up.append(name)
-        value = next((value for value in said if _fits_schema(schema, value)), None)
-        if value is not None:
+        if (value := next((value for value in said if _fits_schema(schema, value)), None)) is not None:
             said.remove(value)
         arguments[name] = _simplest_value(schema, len(made_up) - 1) if value is None else value
     return tuple(made_up)

@@ -71,7 +71,7 @@ def steps_of(episode: Episode) -> Iterator[Step]:
         if turn.text:
             yield Step(what=f"{place}: text", text=turn.text)
         for call in turn.tool_calls:
-            yield Step(what=f"{place}: call of {call.name}", text=_as_json(call.arguments))
+            yield Step(what=f"{place}: call of {call.name}", text=json.dumps(call.arguments, ensure_ascii=False, sort_keys=True))
         for unparsable in turn.unparsable_calls:
             yield Step(what=f"{place}: unreadable call of {unparsable.name}", text=unparsable.raw)
         for event in events.pop(index, ()):
@@ -89,10 +89,6 @@ def _steps_of_event(place: str, event: Event) -> Iterator[Step]:
     else:
         yield Step(what=f"{place}: {event.kind}", text=event.question)
         yield Step(what=f"{place}: {'reply' if event.request is None else 'decision'}", text=event.answer)
-
-
-def _as_json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
 def first_difference(first: Episode, second: Episode) -> Divergence | None:

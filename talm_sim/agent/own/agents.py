@@ -65,8 +65,7 @@ def hand_over(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
     name = _name_of(value)
-    known = _agents.get(name)
-    if known is None or known.thing is not value:
+    if (known := _agents.get(name)) is None or known.thing is not value:
         _agents[name] = _read(name, value)
     return name
 

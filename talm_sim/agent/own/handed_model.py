@@ -54,8 +54,7 @@ class _Handed:
         **kwargs: Any,
     ) -> ChatResult:
         asked = {key: value for key, value in {**kwargs, "stop": stop or kwargs.get("stop")}.items() if value is not None and key not in _SET}
-        form = asked.get("response_format")
-        if form is not None:
+        if (form := asked.get("response_format")) is not None:
             asked["response_format"] = _response_format(form)
         specs, strict = _read_tools(asked.pop("tools", ()))
         turn = await self._session.generate(messages, specs, asked | strict)

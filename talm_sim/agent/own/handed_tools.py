@@ -162,8 +162,7 @@ def _playing_in(tool: Any) -> AgentSession:
 
 def _refuse(tool: Any, call: _Call, why: Any) -> Coroutine[Any, Any, None] | None:
     """Return what records a call that the tool's own class has refused; None where it was played."""
-    session = _session_of(tool)
-    if session is None or call.played:
+    if (session := _session_of(tool)) is None or call.played:
         return None
     return session.refuse(tool.name, call.arguments, call.id, str(getattr(why, "content", why)))
 
@@ -217,8 +216,7 @@ def _handed(tool: Any, played: PlayedCall | HumanEvent, call: _Call, *, as_text:
     if isinstance(played, HumanEvent):
         text, failed = played.answer, played.decision is not None and played.decision.action == "reject"
     else:
-        raised = played.failure()
-        if raised is None:
+        if (raised := played.failure()) is None:
             returned, written = (Returned(played.event.result), None) if is_cut(played.event.result) else played.read()
             value = returned.value
             if written is not None and call.id is not None and not isinstance(value, ToolOutputMixin):

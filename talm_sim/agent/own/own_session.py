@@ -270,8 +270,7 @@ class AgentSession:
         request = self.context.tools.approval_of(call) if isinstance(call, ToolCall) else None
         if request is not None:
             decided = await self._ask(request, call.id, turn, "policy")
-            approved = approved_call(decided)
-            if approved is None:
+            if (approved := approved_call(decided)) is None:
                 return decided
             call = approved
         with asking_person(None if self.context.forms is None else self._person_of(self.context.forms, call.id, turn)):
@@ -320,10 +319,8 @@ class AgentSession:
         told = self._heard if self._heard.endswith(turn.raw_prompt) else turn.raw_prompt
         self.turns.append(turn.model_copy(update={"raw_prompt": told, "user_turn": self.user_turn}))
         self._heard = ""
-        if turn.tool_calls or turn.unparsable_calls:
-            end = limit_reached(self.turns, (), self.rules.turns, self.rules.tokens)
-            if end:
-                self.stop(end)
+        if (turn.tool_calls or turn.unparsable_calls) and (end := limit_reached(self.turns, (), self.rules.turns, self.rules.tokens)):
+            self.stop(end)
 
     def check(self) -> None:
         """Check, before a model is asked, that the agent may still take a turn."""

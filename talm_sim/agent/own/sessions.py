@@ -60,8 +60,7 @@ class OwnModel:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        meter = current_meter.get()
-        if meter is not None:
+        if (meter := current_meter.get()) is not None:
             meter.admit(name)
 
     async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> NoReturn:

@@ -93,7 +93,6 @@ async def _open(agent: OwnAgent, session: AgentSession) -> _Agent:
 
 
 def _check_built(name: str, thing: Any) -> None:
-    """Check that what a function built is an agent."""
     if not isinstance(thing, CompiledStateGraph):
         if not callable(thing):
             raise NotAnAgentError(f"{name}: returned an object of type {type(thing).__name__}, but must return a compiled graph or a function.")
@@ -142,10 +141,8 @@ class _Graph:
         step: Any = {"messages": list(messages if self._adds else self._said)}
         while True:
             result = await self._graph.ainvoke(step, self._config, context=self._context)
-            pending = result.get("__interrupt__", ())
-            if not pending:
-                paused = (await self._graph.aget_state(self._config)).next
-                if not paused:
+            if not (pending := result.get("__interrupt__", ())):
+                if not (paused := (await self._graph.aget_state(self._config)).next):
                     break
                 await self._go_on(paused, _messages_in(result))
                 step = None
@@ -237,8 +234,7 @@ def _read_context(name: str, graph: Any, given: Mapping[str, str]) -> Any:
     Raises:
         NotAnAgentError: It has none and one is given, or what is given does not fit.
     """
-    schema = getattr(graph, "context_schema", None)
-    if schema is None:
+    if (schema := getattr(graph, "context_schema", None)) is None:
         if given:
             raise NotAnAgentError(f"--agent-context {next(iter(given))}: the graph {name} has no context_schema; leave it out.")
         return None
@@ -268,8 +264,7 @@ def _answer_in(messages: Sequence[BaseMessage], output: Any) -> tuple[str, str]:
     Raises:
         TypeError: It said nothing.
     """
-    said = [message for message in messages if isinstance(message, AIMessage)]
-    if not said:
+    if not (said := [message for message in messages if isinstance(message, AIMessage)]):
         raise TypeError("returned no new message; the last AI message must be its answer")
     text = text_of(said[-1])
     structured = output.get("structured_response") if isinstance(output, dict) else None

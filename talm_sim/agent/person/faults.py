@@ -191,8 +191,7 @@ class _Reading:
             if self._denies(thing) or (thing in self._given and (self._leaves_open() or self._gives_second(thing) or self._turns_away(thing))):
                 yield PersonFault("contradiction", thing.name)
         for one in self._new:
-            near = self._slip(one)
-            if near:
+            if near := self._slip(one):
                 yield PersonFault("contradiction", near)
         others = [place for place in other_counts(self._text, self._read(self._knowledge.text)) if place not in self._right]
         if others or _denied_of_request(self._text, self._knowledge.request, self._question, at_odds=not self._asks_name()):
@@ -231,8 +230,7 @@ class _Reading:
 
     def _is_short(self, one: SaidValue) -> bool:
         """Return whether a value is in a short sentence that states something, so that the sentence is about it."""
-        number = self._text.sentences.number_at(one.start)
-        first, last = self._text.sentences.span(number)
+        first, last = self._text.sentences.span(self._text.sentences.number_at(one.start))
         sentence = self._text.text[first : last + 1]
         return len(sentence.split()) <= _FEW_WORDS and not sentence.rstrip().endswith("?") and not _EVADES.search(sentence)
 
@@ -291,8 +289,7 @@ class _Reading:
 
     def _counts_otherwise(self, thing: KnownThing) -> bool:
         """Return whether the answer gives another number without a numeral: "nobody", "just me"."""
-        number = number_of(thing)
-        if number is None or len(self._text.sentences) > _FEW_SENTENCES:
+        if (number := number_of(thing)) is None or len(self._text.sentences) > _FEW_SENTENCES:
             return False
         if thing in self._missed and any(one.kind == "number" and bounded(self._text.text, one.start, one.end) for one in self._said):
             return True
@@ -369,8 +366,7 @@ class _Reading:
 
     def _was_said(self, words: str, before: str) -> bool:
         """Return whether what the answer says that it said before was said: its values, or else anything in answer to this question."""
-        said = {stem(word) for word in normalize(words).split()} - STOP - _OF_SAYING
-        if said:
+        if said := {stem(word) for word in normalize(words).split()} - STOP - _OF_SAYING:
             return said <= {stem(word) for word in normalize(before).split()}
         meant = self._given or self._about
         return bool(meant) and all(gives_thing(self._read(before), thing) for thing in meant)

@@ -70,8 +70,7 @@ def read_text(text: str, knowledge: Knowledge, request: str = "") -> AnswerText:
 def day_of(thing: KnownThing) -> date | None:
     """Return the day that a thing is; None if it is none."""
     for fact in thing.facts:
-        parts = iso_parts(str(fact.value))
-        if parts and parts[0]:
+        if (parts := iso_parts(str(fact.value))) and parts[0]:
             return parts[0]
     return None
 
@@ -85,8 +84,7 @@ def gives_thing(text: AnswerText, thing: KnownThing, *, by_the_way: bool = False
     """Return whether a text gives a thing's value, surely or in doubt; if nobody asked (`by_the_way`), a number must count nothing else."""
     if any(True for _ in _grouped(text, thing)) or _gives_in_parts(text, thing):
         return True
-    number = number_of(thing)
-    if number is not None:
+    if number_of(thing) is not None:
         places = list(right_places(text, thing, by_the_way=by_the_way))
         values = [Value(start, end, right=True) for start, end in places]
         meant = [value for value in values if not _is_not_meant(text.text, value.start)]
@@ -118,8 +116,7 @@ def right_places(text: AnswerText, thing: KnownThing, *, by_the_way: bool = Fals
         found = {place for place in found if follows(text, *place, own, by_the_way=by_the_way)}
         if not by_the_way:
             found |= {(start, end) for start, end, value in counts_in_words(text.text, own) if value == number}
-    day = day_of(thing)
-    if day is not None:
+    if (day := day_of(thing)) is not None:
         found |= {*_days_of_month(text, day, by_the_way=by_the_way)}
     yield from sorted(found)
     yield from (match.span() for match in _grouped(text, thing))

@@ -89,8 +89,7 @@ class PlayedPerson:
         asked = HumanMessage(question)
         with self._shared.open_request(self._shared.config_digest, self._scenario, self._epoch, ask):
             turn = await self._shared.model.generate([*self._said, asked], (), settings)
-        answer = (turn.text or split_reasoning(turn.raw_text)[0]).strip()
-        if not answer:
+        if not (answer := (turn.text or split_reasoning(turn.raw_text)[0]).strip()):
             raise ProviderError(f"{self._shared.model.name} gave no answer to question {ask}")
         self._said += [asked, AIMessage(answer)]
         return HumanReply(answer, self._name)

@@ -178,8 +178,7 @@ def _asked(question: Question) -> dict[str, str]:
 
 
 def _answer_without_prompt(stored: StoredRun, episode: str, reply: Reply, name: str) -> None:
-    questions = stored.pending(episode, limit=2)
-    if not questions:
+    if not (questions := stored.pending(episode, limit=2)):
         raise PrerequisiteError(f"{stored.path}: there are no open questions.")
     if not episode and len(questions) > 1:
         raise click.UsageError(f"{count_each(stored.open_items)} are open; use --episode to say which one this answers.")
@@ -239,8 +238,7 @@ def _withdraw_last_answer(stored: StoredRun) -> None:
     if not stored.answered():
         raise PrerequisiteError(f"{stored.path}: there is no answer to take back: nobody has answered a question of this run.")
     with closing(Desk(stored.path)) as desk:
-        given = desk.last_withdrawable()
-        if given is None or not desk.withdraw(given.key):
+        if (given := desk.last_withdrawable()) is None or not desk.withdraw(given.key):
             raise PrerequisiteError(f"{stored.path}: no answer can be taken back: every answered episode has continued.")
     click.echo(f"{safe_text(given.key[0])}: taken back: {Reply(given.text, given.declined).shown}", err=True)
     _hint(stored)
@@ -249,8 +247,7 @@ def _withdraw_last_answer(stored: StoredRun) -> None:
 def _hint(stored: StoredRun, *, given: bool = False) -> None:
     """Print how many questions are open, and how to continue the run if no process is running it."""
     name = short_name(stored.path)
-    left = stored.open_items
-    if left:
+    if left := stored.open_items:
         click.echo(with_command(f"{count_each(left)} still open; answer with", line_to_copy("talm-sim", "answer", name)), err=True)
     if stored.owner is None and stored.finished < stored.total:
         if given:

@@ -88,7 +88,6 @@ def command(
 
 
 def _check_forms(forms: int, page: Path | None, no_transcripts: bool) -> None:
-    """Refuse options that exclude each other."""
     if forms > 1:
         raise click.UsageError("--json, --csv and --markdown exclude each other.")
     if no_transcripts and page is None:

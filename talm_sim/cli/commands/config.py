@@ -76,7 +76,6 @@ def show(*, as_json: bool, **options: Any) -> None:
 
 
 def _to_json_value(value: Any) -> Any:
-    """Return a value in the form that JSON holds it in."""
     return json.loads(json.dumps(value, default=str))
 
 

@@ -117,8 +117,7 @@ def baseline(run: str, file: Path, run_dir: Path, force: bool) -> None:
 
     if file.exists() and not force:
         raise PrerequisiteError(f"{file}: exists; name another file, or add --force to overwrite it.")
-    stored = load_run(run, run_dir)
-    side = Side.of_run(stored)
+    side = Side.of_run(load_run(run, run_dir))
     write_atomically(file, "".join(f"{line}\n" for line in side.lines()).encode())
     click.echo(file)
     click.echo(f"{count(len(side.rows), 'episode')} of {count(len(side.texts), 'scenario')}", err=True)
@@ -145,8 +144,7 @@ def cassettes(target: Path, source: Path | None) -> None:
     from talm_sim.recordings import export, shipped_cassettes
 
     source = source or shipped_cassettes()
-    written = export(source, target)
-    if not written:
+    if not (written := export(source, target)):
         raise PrerequisiteError(f"{source}: contains no packed recordings.")
     click.echo(target)
     replay = line_to_copy("talm-sim", "run", "--replay", "--cassettes", str(target))
@@ -223,8 +221,7 @@ def lm_eval(scenarios: Path | None, out: Path, template: str, tokenizer: str | N
     read = task.read(task.splits["all"], None if scenarios is None else local_file(scenarios, task.hub_file))
     served = open_model("openai-api/lm-eval/model", replay=True, options={"tokenizer": tokenizer}) if tokenizer else None
     style = load_template(template, served if isinstance(served, TextModel) else None)
-    files = harness_files(read, style)
-    _write_files(out, files, force=force)
+    _write_files(out, harness_files(read, style), force=force)
     click.echo(out)
     click.echo(f"task {HARNESS_TASK}: {count(len(read), 'row')}, template {style.name}", err=True)
 

@@ -50,8 +50,7 @@ def list_(as_json: bool) -> None:
     columns = {"name": "Perturbation", "shown": "Is", "about": "What it does; its own options"}
     rows: list[dict[str, Any]] = []
     for family, said in _FAMILIES.items():
-        members = [record for record in records if record["family"] == family]
-        if members:
+        if members := [record for record in records if record["family"] == family]:
             rows.append({"name": family.upper(), "shown": "", "about": said})
         rows += [record | {"shown": _nature(record), "about": _about(record)} for record in members]
     print_list(rows, columns, empty="no perturbation")

@@ -103,7 +103,6 @@ def command(
 
 
 def _print(stored: Sequence[StoredRun], by: By | None, given: Mapping[str, Any]) -> None:
-    """Print the table in the form that was asked for."""
     against, quiet = given["against"], given["quiet"]
     if given["as_json"] or given["as_csv"] or given["rows"]:
         records = _records(stored, by, against, rows=given["rows"])
@@ -125,7 +124,6 @@ def _print(stored: Sequence[StoredRun], by: By | None, given: Mapping[str, Any])
 
 
 def _check_forms(given: Mapping[str, Any], by: By | None) -> None:
-    """Refuse options that exclude each other."""
     data = [name for name in ("as_json", "as_csv", "as_markdown") if given[name]]
     if len(data) > 1:
         raise click.UsageError("--json, --csv and --markdown exclude each other.")

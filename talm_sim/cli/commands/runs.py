@@ -92,8 +92,7 @@ def delete(runs: tuple[str, ...], run_dir: Path, yes: bool) -> None:
     paths = list(dict.fromkeys(find_run(run, run_dir) for run in runs))
     every = list(dict.fromkeys(path for run in paths for path in (run, *controls_of(run))))
     for path, compared in paired_runs(paths).items():
-        lost = [name for name in compared if path.parent / name not in every]
-        if lost:
+        if lost := [name for name in compared if path.parent / name not in every]:
             compares = "is compared with it, and will lose its pairs" if len(lost) == 1 else "are compared with it, and will lose their pairs"
             click.echo(f"{safe_text(path.name)}: {safe_text(format_names(lost, 8))} {compares}", err=True)
     names = format_names([path.name for path in every], 8)
@@ -112,8 +111,7 @@ def rename(run: str, name: str, run_dir: Path) -> None:
     """Rename a run and its controls."""
     path = find_run(run, run_dir)
     compared = paired_runs([path])[path]
-    target = rename_run(path, name)
-    click.echo(target)
+    click.echo(rename_run(path, name))
     for other in compared:
         correct = line_to_copy("talm-sim", "judge", short_name(path.parent / other), "--paired-run", name)
         click.echo(f"{safe_text(other)} is compared with it by its old name; give it the new one with: {correct}", err=True)

@@ -258,8 +258,7 @@ def check(
             click.echo(one_line(str(problem), 1000))
         if faults:
             print_ways(ways)
-    guessed = [f"{name} 1 in {choices}" for name, choices in odds.items()]
-    if guessed:
+    if guessed := [f"{name} 1 in {choices}" for name, choices in odds.items()]:
         click.echo(f"the missing value is one of a few, so a guess may be right: {', '.join(guessed)}", err=True)
     verdict = f"{count(len(problems), 'problem')} found" if problems else "all sound" if acts else "all can be run"
     click.echo(f"{count(len(scenarios), 'scenario')} {'checked' if acts else 'read'}: {verdict}", err=True)

@@ -99,7 +99,6 @@ def _task_of(file: Path) -> str:
 
 
 def _print_forecast(found: Forecast, job: Job, note: str, *, as_json: bool) -> None:
-    """Print what a training would take."""
     if note:
         click.echo(note, err=True)
     if as_json:

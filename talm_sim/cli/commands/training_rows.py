@@ -225,7 +225,6 @@ def _write(found: _Found, options: Mapping[str, Any]) -> tuple[WrittenRows, Json
 
 
 def _report(card: JsonObject, beside: Path) -> None:
-    """Say what was written, and what was not."""
     classes = ", ".join(f"{number:,} {name}" for name, number in card["counts"]["right"].items())
     click.echo(f"{count(card['rows'], 'row')}: {classes}; card: {beside}", err=True)
     if len(card["shares"]) > 1:

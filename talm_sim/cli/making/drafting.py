@@ -286,8 +286,7 @@ def _lines(outcomes: Sequence[DraftedTool], out: Path, sources: tuple[str, ...],
             yield ""
             yield from _describe_trial(one)
             yield from (as_json(short_form(scenario)) for scenario in one.draft.scenarios)
-    idle = [one for one in outcomes if not one.groups]
-    if idle:
+    if idle := [one for one in outcomes if not one.groups]:
         yield ""
         yield _comment(
             'Left out. If the arguments were the reason, give better ones in a file, {"TOOL": {"ARGUMENT": VALUE}}: --arguments FILE'

@@ -79,8 +79,7 @@ class _ReviewSession:
                 self._review.decide(entry, "keep", texts=texts)
                 return "done"
             if letter == "d":
-                reason = self._reason(entry)
-                if reason is not None:
+                if (reason := self._reason(entry)) is not None:
                     self._review.decide(entry, "drop", reason)
                     return "done"
             elif letter == "e" and names:
@@ -114,8 +113,7 @@ class _ReviewSession:
             return
         before = texts.get(part.name, part.text)
         self._console.print(f"{part.label}, new text (Enter alone keeps it):")
-        said = strip_control(self._write(before) or "").strip()
-        if not said or said == before:
+        if not (said := strip_control(self._write(before) or "").strip()) or said == before:
             return
         texts[part.name] = said
         if said == part.text:

@@ -244,7 +244,6 @@ def _words(verdicts: Sequence[Verdict], row: Row | None) -> dict[str, str]:
 
 
 def _categories_of(run: StoredRun) -> dict[str, str]:
-    """Return the categories of each scenario's tools."""
     tools = run.tools()
     every = (
         (one.id, sorted({tools[name].category for name in one.tools if name in tools and tools[name].category})) for one in run.scenarios()
@@ -289,7 +288,6 @@ def _ends_table(run: StoredRun, episodes: Sequence[Episode], rows: Mapping[str, 
 
 
 def _verdicts_table(said: Mapping[str, Sequence[Verdict]], rows: Mapping[str, Row]) -> PageTable | None:
-    """Count the verdicts of each judge."""
     counts: Counter[tuple[str, str]] = Counter()
     for episode, verdicts in said.items():
         counts.update(_words(verdicts, rows.get(episode)).items())

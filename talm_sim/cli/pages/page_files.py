@@ -126,7 +126,6 @@ def render_page(index: Mapping[str, Any], transcripts: Sequence[Mapping[str, Any
 
 
 def _data_size(value: Any) -> int:
-    """Return how many bytes a value takes on a page."""
     return len(_as_data(value).encode("utf-8"))
 
 

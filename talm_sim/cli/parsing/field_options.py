@@ -151,8 +151,7 @@ def option_of(
         "default": None,
         "required": field.is_required(),
     }
-    kind = inner_type(field.annotation)
-    if kind is bool:
+    if (kind := inner_type(field.annotation)) is bool:
         declarations[-1] = f"{long}/--no-{long[2:]}"
         settings |= {"shown_default": str(field.default), "metavar": None}
     elif get_origin(kind) in (tuple, dict):

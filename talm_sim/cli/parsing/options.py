@@ -106,8 +106,7 @@ class ConfigCommand(click.Command):
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the shared options, then the task's own."""
         shared = super().get_params(ctx)
-        task = ctx.meta.get("task")
-        if task is None:
+        if (task := ctx.meta.get("task")) is None:
             return shared
         title = f"Task {task.name}"
         own = [

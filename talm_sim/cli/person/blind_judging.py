@@ -70,8 +70,7 @@ class _Sitting:
         more = "m more; " if page.pages > 1 else ""
         self._console.print(Text(f"{more}s skip; u undo; # add a note; q stop", style="dim"))
         while True:
-            key = self._keyboard.press(f"{self._choices} > ", self._keys)
-            if key is None or key in _STEPS:
+            if (key := self._keyboard.press(f"{self._choices} > ", self._keys)) is None or key in _STEPS:
                 return "quit" if key is None else _STEPS[key]
             if key in labels:
                 try:

@@ -33,8 +33,7 @@ def go_through(waiting: list[_T], decide: Callable[[_T], Step], undo: Callable[[
         if step == "skip":
             skipped.append(item)
         elif step == "undo":
-            before = undo()
-            if before is None:
+            if (before := undo()) is None:
                 say("There is no decision to undo.")
             skipped = [one for one in skipped if one != before]
             left[:0] = [item] if before is None else [before, item]

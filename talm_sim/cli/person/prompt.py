@@ -33,8 +33,7 @@ async def ask(console: Console, lines: LineSource, page: Page, *, undo: bool = T
     """Show a question, a call to approve or a form, and wait for the person."""
     lines.clear()
     page.show()
-    request = page.question.request
-    if request is not None:
+    if (request := page.question.request) is not None:
         return await decide(console, lines, page, request, undo=undo)
     return await _ask_question(console, lines, page, undo=undo)
 

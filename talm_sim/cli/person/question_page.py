@@ -164,8 +164,7 @@ def _parts(question: Question, plain: bool) -> Iterator[tuple[str, list[Renderab
     done = [line for item in question.progress if "type" in item for line in _event(_EVENT.validate_python(item), plain)]
     if done:
         yield _SO_FAR, done
-    message = _message(question)
-    if message:
+    if message := _message(question):
         yield _SAID, [Text(message)]
     if isinstance(question.request, Approval):
         yield from _parts_of_call(question.request)

@@ -103,8 +103,7 @@ class Sitting:
         Returns:
             `none` if every open question was postponed (see `ask_again`); `closed` if nobody types any more.
         """
-        question = self._next_question()
-        if question is None:
+        if (question := self._next_question()) is None:
             self._desk.release()
             return "none"
         if self._blind:

@@ -87,8 +87,7 @@ async def decide(console: Console, lines: LineSource, page: Page, request: Perso
         if decision == CLOSED:
             return CLOSED
         if isinstance(decision, Decision):
-            misfit = explain_misfit(request, decision)
-            if not misfit:
+            if not (misfit := explain_misfit(request, decision)):
                 return Reply(decision=decision)
             console.print(f"not sent: {one_line(misfit, 300)}", style="yellow")
 
@@ -121,8 +120,7 @@ class _DecisionReader:
         first, _, rest = words.partition(" ")
         rest = rest.strip()
         known = {word: action for action in _offered(self._request) for word in _WORDS[action]}
-        action = known.get(first.lower().rstrip(",.;:!"))
-        if action is None:
+        if (action := known.get(first.lower().rstrip(",.;:!"))) is None:
             letters = ", ".join(_WORDS[one][0] for one in _offered(self._request))
             self._say(f"Type one of {letters}; /help says what they mean." if not is_command(words) else "No such command; /help lists them.")
             return None
@@ -186,8 +184,7 @@ class _DecisionReader:
     async def _field(self, field: FormField) -> tuple[Any] | Literal["closed", "back"] | None:
         """Return the value of a field; None if it is left out."""
         kept = begun = "" if field.default is None else _as_typed(field.default)
-        long = len(kept) > _LONGEST_LINE
-        if long:
+        if long := len(kept) > _LONGEST_LINE:
             self._say("This value is too long for a line: Enter alone keeps it, and a text replaces it.")
             begun = ""
         while True:

@@ -25,8 +25,7 @@ def describe_spent(event: BudgetSpent) -> list[str]:
     lines = [_limit_line(event, name, limit) for name, limit in event.limits.items()]
     if event.limits.keys() & _OF_PART.keys() and not event.parts:
         lines.append("budget: no model was asked; replayed answers and controls count nothing")
-    bounded = sum(one.bounded for one in event.parts)
-    if bounded and event.limits.keys() & {"tokens", "cost"}:
+    if (bounded := sum(one.bounded for one in event.parts)) and event.limits.keys() & {"tokens", "cost"}:
         lines.append(f"budget: {count(bounded, 'request')} counted at the upper bound, as no usage was reported")
     if event.left:
         lines.append(f"budget: left over: {left_over(event)}")

@@ -358,7 +358,6 @@ def describe_servers(event: ServersChanged) -> str:
 
 
 def _describe_shard(event: ShardsProgress) -> str:
-    """Describe in one line that a shard has ended."""
     end = f"failed: {one_line(event.error).rstrip('.')}" if event.error else "is finished"
     node = f" on {one_line(event.node)}" if event.node else ""
     return f"shard {event.shard}{node} {end}; {event.finished:,} of {count(event.total, 'episode')}, {count(event.left, 'shard')} left"

@@ -88,8 +88,7 @@ class _NotebookDisplay(Display):
         from IPython import display
 
         self._drawn = time.monotonic()
-        lines = [*self._kept, *self._status_lines()]
-        if not lines:
+        if not (lines := [*self._kept, *self._status_lines()]):
             return
         content = {"text/plain": "\n".join(lines)}
         if self._output is None:

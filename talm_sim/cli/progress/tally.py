@@ -62,8 +62,7 @@ class Tally:
         if self.retried:
             yield f"retried {self.retried:,}"
         now = time.monotonic()
-        waits = [one for one in self._retries if one[0] > now]
-        if waits:
+        if waits := [one for one in self._retries if one[0] > now]:
             until, reason = min(waits)
             yield f"{len(waits):,} retrying: {reason}, {max(1, round(until - now))} s"
 

@@ -24,8 +24,7 @@ _NAME, _OURS, _PAPER, _MOST = 29, (7, 11), 11, 3
 def print_against(blocks: Sequence[Block], *, explained: bool = True) -> None:
     """Print each block against its papers: title, cells and notes; then what the measures mean if they are to be explained."""
     for number, block in enumerate(blocks):
-        lines = [*([Text()] if number else []), *against_lines(block, explained=explained)]
-        for line in lines:
+        for line in [*([Text()] if number else []), *against_lines(block, explained=explained)]:
             stdout().print(line, soft_wrap=True)
 
 
@@ -39,8 +38,7 @@ def against_lines(block: Block, *, explained: bool = False) -> Iterator[Text]:
     for rows in block.papers:
         yield from note_lines([rows.title()])
         shown = rows.ran[:1] or rows.models[:_MOST]
-        heads = [*shown, *(["difference", ""] if rows.ran else [])]
-        yield from _heads(heads)
+        yield from _heads([*shown, *(["difference", ""] if rows.ran else [])])
         groups = {row.group for row in rows.rows}
         found = {(row.group, row.model): row for row in rows.rows}
         for summary in (one for one in block.summaries if one.group in groups):

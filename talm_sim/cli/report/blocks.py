@@ -278,8 +278,7 @@ def _group_notes(summaries: Sequence[Summary]) -> Iterator[str]:
 
 def _person_notes(stored: StoredRun) -> Iterator[str]:
     """Yield how calls that waited for a person were decided, and how much stayed without an answer."""
-    options = stored.job.options
-    if not isinstance(options, PersonOptions) or options.human == "none":
+    if not isinstance(options := stored.job.options, PersonOptions) or options.human == "none":
         return
     limited = options.ask_limit is not None or options.ask_limit_run is not None or options.answer_timeout is not None
     if not (getattr(options, "approve", "") or limited or options.human == "recorded" or getattr(options, "agent", None)):

@@ -67,13 +67,11 @@ def comparison_lines(
     if one.flips:
         yield Text()
         yield from _flip_lines(one, flips)
-    worth = [*([_gap_line(one.gap)] if one.gap else []), *_gain_lines(one.gains)]
-    if worth:
+    if worth := [*([_gap_line(one.gap)] if one.gap else []), *_gain_lines(one.gains)]:
         yield Text()
     for said in worth:
         yield from map(Text, wrap(said, _TEXT, "  ", "    "))
-    notes = list(_notes(one, len(titles) - len(shown), explained=explained))
-    if notes:
+    if notes := list(_notes(one, len(titles) - len(shown), explained=explained)):
         yield Text()
     for note in notes:
         yield from (Text(line, style="dim") for line in wrap(note, _TEXT, "  ", "    "))
@@ -150,8 +148,7 @@ def _flip_lines(comparison: Comparison, divergences: Mapping[str, Divergence] | 
     for one in found:
         yield Text("  " + fit_line(one.group, width - 2) + "".join(f"{len(getattr(one, kind)):,}".rjust(12) for kind in kinds))
     for kind in ("improved", "regressed"):
-        names = [name for one in found for name in getattr(one, kind)]
-        if names and divergences is None:
+        if (names := [name for one in found for name in getattr(one, kind)]) and divergences is None:
             more = f", and {len(names) - _FEW:,} more" if len(names) > _FEW else ""
             yield from (Text(line, style="dim") for line in wrap(f"{kind}: {', '.join(names[:_FEW])}{more}", _TEXT, "  ", "    "))
         for name in names if divergences is not None else ():

@@ -53,8 +53,7 @@ def fault_notes(stored: StoredRun, summaries: Sequence[Summary]) -> Iterator[str
     options = stored.job.options
     if not isinstance(options, AgentOptions) or not (options.perturb or any(summary.matrices for summary in summaries)):
         return
-    undecided = sum(map(_count_undecided, summaries))
-    if undecided:
+    if undecided := sum(map(_count_undecided, summaries)):
         yield (
             f"undecided: {count(undecided, 'fault')}, as neither facts nor an undamaged answer are known; give the scenarios a target of facts "
             "with their gold calls"

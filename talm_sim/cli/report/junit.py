@@ -71,8 +71,7 @@ def _suites(run: StoredRun, *, named: bool) -> Iterator[ET.Element]:
     read = _Read(run, scenarios, verdicts, agent, job.task.acts, job.config.epochs > 1)
     cases: dict[str, list[ET.Element]] = {row.group: [] for row in rows.values()}
     for episode in run.episodes():
-        row = rows.get(episode.id)
-        if row is not None:
+        if (row := rows.get(episode.id)) is not None:
             cases[row.group].append(_case(episode, row, read))
     for group, own in cases.items():
         suite = _suite(f"{job.task.name}/{group}" + (f" [{run.id}]" if named else ""), own)
@@ -136,8 +135,7 @@ def _reason(row: Row, success: Sequence[str], verdicts: Sequence[Verdict]) -> tu
 
 
 def _add(case: ET.Element, tag: str, message: str, kind: str, text: str) -> None:
-    element = ET.SubElement(case, tag, message=_clean(one_line(message, 300)), type=_clean(kind))
-    element.text = text
+    ET.SubElement(case, tag, message=_clean(one_line(message, 300)), type=_clean(kind)).text = text
 
 
 def _page(episode: Episode, read: _Read) -> str:
@@ -157,7 +155,6 @@ def _page(episode: Episode, read: _Read) -> str:
 
 
 def _cut(value: Any) -> Any:
-    """Return a value with each long text in it cut."""
     if isinstance(value, str):
         return clip(value, _LONG)
     if isinstance(value, Mapping):

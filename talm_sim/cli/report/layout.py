@@ -125,8 +125,7 @@ def sizes(summary: Summary, table: Mapping[str, Measure], title: str = "") -> tu
     if not title:
         return summary.n, summary.total
     own = [one for one in summary.measures_in("column") if one.name in table and one.n is not None]
-    over = [one.episodes for one in own if one.episodes is not None]
-    if over:
+    if over := [one.episodes for one in own if one.episodes is not None]:
         return max(over), max(*over, summary.n)
     scores = [one for one in own if one.kind == "score"]
     n = max((one.n or 0 for one in scores or own), default=0)

@@ -43,8 +43,7 @@ def _render_block(block: Block) -> list[str]:
         heads = [f"group: {title}", "n", *(one.head for one in measures.values())]
         found += [*markdown_grid(heads, [_row(one, measures, title) for one in block.summaries if sizes(one, measures, title)[0]]), ""]
     for summary in block.summaries:
-        below = list(_render_details(summary))
-        if below and len(block.summaries) > 1:
+        if (below := list(_render_details(summary))) and len(block.summaries) > 1:
             found += [f"#### {markdown_cell(summary.group)}", ""]
         found += below
     return [*found, *(f"- {markdown_cell(note)}" for note in block.notes)]

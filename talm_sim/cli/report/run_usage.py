@@ -125,8 +125,7 @@ def total_usage(stored: StoredRun, prices: Mapping[str, Price] | None = None) ->
 
 
 def _add_price(spent: RunUsage, model: str, prices: Mapping[str, Price]) -> RunUsage:
-    price = prices.get(model)
-    if price is None:
+    if (price := prices.get(model)) is None:
         return spent if in_process(model) and not model.startswith("agent/") else replace(spent, unpriced=model)
     money = price.of(spent.usage.input_tokens, spent.usage.output_tokens)
     return replace(spent, money=money, currency=price.currency)

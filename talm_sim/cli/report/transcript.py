@@ -174,7 +174,6 @@ def _ending(turn: TurnPart) -> Iterator[RenderableType]:
 
 
 def _format_first_tokens(tokens: Sequence[TokenLogprob]) -> str:
-    """Return the likeliest first tokens of the turn, with their probabilities."""
     said = (f"{one_line(repr(one.token))} {math.exp(one.logprob):.3f}" for one in tokens)
     return f"first token: {', '.join(said)}"
 

@@ -37,8 +37,7 @@ def until_reader_leaves() -> Iterator[None]:
 @contextlib.contextmanager
 def tolerate_closed_stderr() -> Iterator[None]:
     """Let a command continue if standard error is closed or full: only messages go there, and the work matters more."""
-    given = sys.stderr
-    if given is None:
+    if (given := sys.stderr) is None:
         yield
         return
     talk = _Talk(given)

@@ -67,8 +67,7 @@ class Trace:
 
 def traces(stored: StoredRun, *, content: bool) -> Iterator[Trace]:
     """Yield a trace for each finished episode of a run, in planned order; with `content`, of what was said too, without credentials."""
-    rows = {row.episode: row for row in stored.rows()}
-    if not rows:
+    if not (rows := {row.episode: row for row in stored.rows()}):
         raise PrerequisiteError(f"{stored.path}: has no finished episode; there is nothing to export.")
     verdicts: dict[str, list[Verdict]] = {}
     for verdict in stored.verdicts():
@@ -171,8 +170,7 @@ class _Run:
 
     def _verdict_events(self, played: _Played, at: float) -> Iterator[SpanEvent]:
         """Yield what the task and each judge say; when they said it is not stored."""
-        succeeded = self._job.task.succeeded(played.row)
-        if succeeded is not None:
+        if (succeeded := self._job.task.succeeded(played.row)) is not None:
             yield self._verdict_event("success", succeeded, "", "", at)
         for one in played.verdicts:
             yield self._verdict_event(one.judge, one.value, one.label, one.explanation, at)

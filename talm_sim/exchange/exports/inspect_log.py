@@ -39,8 +39,7 @@ def export_inspect(stored: StoredRun) -> Exported:
     DIR gets one file, named as Inspect names its logs. Each episode is a sample: what its task and every judge say is a score, "C" or "I";
     an episode that is not in the rates keeps its scores without a value. Each group's measures are in the results.
     """
-    rows = {row.episode: row for row in stored.rows()}
-    if not rows:
+    if not (rows := {row.episode: row for row in stored.rows()}):
         raise PrerequisiteError(f"{stored.path}: has no finished episode; there is nothing to export.")
     scenarios = {scenario.id: scenario for scenario in stored.scenarios()}
     verdicts: dict[str, list[Verdict]] = {}
@@ -220,8 +219,7 @@ def _metrics(name: str, found: Rate | Measure) -> dict[str, Any]:
 
 
 def _notes(stored: StoredRun, rows: Mapping[str, Row], scenarios: Mapping[str, Any]) -> Iterator[str]:
-    left = Counter(row.not_scored for row in rows.values() if not row.scored)
-    if left:
+    if left := Counter(row.not_scored for row in rows.values() if not row.scored):
         reasons = ", ".join(f"{count:,} {why}" for why, count in sorted(left.items()))
         yield f"{left.total():,} of {len(rows):,} samples {'has' if left.total() == 1 else 'have'} no score: {reasons}"
     if (missing := stored.total - len(rows)) > 0:

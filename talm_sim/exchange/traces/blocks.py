@@ -84,8 +84,7 @@ def what_is(block: Mapping[str, Any]) -> tuple[What | None, str, Mapping[str, An
     """Return what a block is, what it is called, and its fields; None for one that the table does not have."""
     wrapped = block.get("message_content", block.get("value") if block.get("type") == "non_standard" else None)
     block = wrapped if isinstance(wrapped, dict) else block
-    named = text_of(block, ("type", "part_kind"))
-    if named:
+    if named := text_of(block, ("type", "part_kind")):
         word = _plain(named)
         inner = next((value for key, value in block.items() if _plain(key) == word and isinstance(value, dict)), {})
         return _named(word, named), named, {**block, **inner}
@@ -171,8 +170,7 @@ def _document_text(named: str, told: Mapping[str, Any]) -> str | None:
     """Return the text of a document that is given as text: by Cohere as its data, by Anthropic and Bedrock as its source."""
     if _plain(named) != "document":
         return None
-    source = told.get("source")
-    if not isinstance(source, dict):
+    if not isinstance(source := told.get("source"), dict):
         return as_text(told["data"]) if isinstance(told.get("data"), str | dict) and not told.get("mime_type") else None
     if source.get("type") == "text":
         return as_text(source.get("data"))

@@ -57,8 +57,7 @@ _FORMS: Final = "write LangChain messages (messages_to_dict, dumpd) or objects w
 
 def read_trace(value: Any, where: str) -> Trace:
     """Read a trace: a list of messages, or an object with `messages` and perhaps `metadata`, as the state of a graph."""
-    found = find_messages(value)
-    if found is None:
+    if (found := find_messages(value)) is None:
         raise PrerequisiteError(f"{where}: holds neither spans (`resourceSpans`) nor messages; {_FORMS}.")
     return trace_of([(message, f"{where}, message {number}") for number, message in enumerate(found, 1)], where, value)
 
@@ -232,8 +231,7 @@ def _turns(fields: Mapping[str, Any], pieces: Sequence[tuple[str, Any]]) -> list
             kept[what].append(said)
     if texts or thoughts or calls or results or not found:
         end()
-    last = next(one for one in reversed(found) if one.role == "assistant")
-    last.stop = stop if isinstance(stop, str) else ""
+    next(one for one in reversed(found) if one.role == "assistant").stop = stop if isinstance(stop, str) else ""
     return found
 
 

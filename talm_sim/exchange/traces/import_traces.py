@@ -331,8 +331,7 @@ def _documents(file: Path, too_large: list[str]) -> Iterator[tuple[str, Any]]:
 
     A line that is nested too deeply is noted as too large.
     """
-    lines = list(numbered_lines(file, _GIVE))
-    if not lines:
+    if not (lines := list(numbered_lines(file, _GIVE))):
         raise PrerequisiteError(f"{file}: is empty; {_GIVE}.")
     try:
         parse(lines[0][1])

@@ -61,8 +61,7 @@ class SpanReader:
 
     def add(self, document: Mapping[str, Any], where: str) -> None:
         """Add the spans of an OTLP/JSON document, or of one of its `resourceSpans`."""
-        resources = document.get("resourceSpans", [document])
-        for resource in _objects(resources, where, "resourceSpans"):
+        for resource in _objects(document.get("resourceSpans", [document]), where, "resourceSpans"):
             about = resource.get("resource")
             shared = _decode(about.get("attributes") if isinstance(about, dict) else None, f"{where}, resource")
             for scope in _objects(resource.get("scopeSpans", resource.get("instrumentationLibrarySpans")), where, "scopeSpans"):

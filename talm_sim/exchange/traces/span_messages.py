@@ -62,8 +62,7 @@ def _of_ai_sdk(attributes: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
 
 def _nested(value: Any, role: str) -> list[Any]:
     """Return the messages in an attribute; a plain text is one message."""
-    value = json_in(value)
-    if isinstance(value, str) and value.strip():
+    if isinstance(value := json_in(value), str) and value.strip():
         return [{"role": role, "content": value}]
     if isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
         return find_messages(value) or value  # what is no message is refused by its place
@@ -94,8 +93,7 @@ def _from_events(events: Sequence[Event]) -> tuple[list[Any], list[Any]]:
             continue
         body = json_in(attributes.get("gen_ai.event.content"))
         told: Any = dict(body) if isinstance(body, dict) else {key: json_in(value) for key, value in attributes.items()}
-        message = json_in(told.get("message"))
-        if isinstance(message, dict):
+        if isinstance(message := json_in(told.get("message")), dict):
             told = {**message, "finish_reason": told.get("finish_reason")}
         elif message is not None:
             told = {"content": message, "finish_reason": told.get("finish_reason")}
@@ -121,8 +119,7 @@ def result_in(attributes: Mapping[str, Any], name: str, failure: str | None, ela
     said = Said("tool", as_text(first(attributes, RESULT)))
     if is_message(whole) and len(read := read_message(whole, name)) == 1 and read[0].role == "tool":
         said = read[0]
-    kind = attributes.get(ERROR_TYPE)
-    if isinstance(kind, str) and kind:
+    if isinstance(kind := attributes.get(ERROR_TYPE), str) and kind:
         said.error = f"http_{kind}" if len(kind) == 3 and kind.isdecimal() else kind[:100]
     elif failure is not None:
         said.error = failure_in(said.text or failure)

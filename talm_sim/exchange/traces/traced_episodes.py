@@ -201,15 +201,13 @@ class _Reader:
         if any(message["role"] == "user" and message["content"].strip() == one.text.strip() for turn in later for message in turn.messages):
             self._user_turn += 1
             return
-        asked = asking_sentences(self.turns[-1].text)
-        if asked:
+        if asked := asking_sentences(self.turns[-1].text):
             words = {"question": "\n".join(asked), "answer": one.text, "responder": ELSEWHERE}
             self.events.append(HumanEvent(turn=len(self.turns) - 1, call_id=f"words-{len(self.events) + 1}", by="words", **words))
 
     def _read_result(self, one: Said) -> bool:
         """Add the result of a call; return whether it is new."""
-        found = self._call_of(one)
-        if found is None and one.answers in self._made:
+        if (found := self._call_of(one)) is None and one.answers in self._made:
             return False  # the span of the call said so already
         human = _asks_person(found[1].name if found else one.name, self._scenario)
         if found is None and human and self.turns:

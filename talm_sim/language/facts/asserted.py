@@ -181,8 +181,7 @@ class Sentences:
         return not (self._marks[number] in {"?", "\uff1f"} and stop >= last)
 
     def _is_denied(self, begin: int, start: int) -> bool:
-        clause = self._without_quotations(begin, start)
-        return bool(self.cues.denies.search(self.cues.idioms.sub("", clause)))
+        return bool(self.cues.denies.search(self.cues.idioms.sub("", self._without_quotations(begin, start))))
 
     def _is_doubted(self, before: int, start: int) -> bool:
         """Return whether a doubt applies to the value: it does unless another part of the sentence begins between them."""

@@ -168,8 +168,7 @@ def find_times(text: str, language: str = "en") -> list[WrittenTime]:
     if language == "en":
         found += [WrittenTime(clock, *match.span()) for match in _IN_WORDS.finditer(text) for clock in _clocks_in_words(match, cues)]
     for match in _TIME.finditer(text):
-        clock = _clock(match, cues)
-        if clock is not None:
+        if (clock := _clock(match, cues)) is not None:
             found.append(WrittenTime(clock, *match.span()))
     return sorted(found, key=lambda time: time.start)
 
@@ -240,8 +239,7 @@ def iso_parts(text: str) -> tuple[date | None, ClockTime | None] | None:
     >>> iso_parts("2024-02-10T06:05")
     (datetime.date(2024, 2, 10), (6, 5, None))
     """
-    match = _ISO.fullmatch(text.strip())
-    if match is None:
+    if (match := _ISO.fullmatch(text.strip())) is None:
         return None
     day = None
     if match["date"]:

@@ -108,15 +108,13 @@ class Words:
 def places_of(value: str, text: str, words: Words) -> list[Place]:
     """Return where a text value occurs in a cleaned text, in any spelling that follows from it."""
     normal = normalize(value)
-    code = country_of(normal.strip())
-    if code:
+    if code := country_of(normal.strip()):
         return [place for found, place in countries(words) if found == code]
     if not normal.strip():
         # A value of only symbols has no words to find.
         value = value.strip()
         return [match.span() for match in re.finditer(re.escape(value), text)] if value else []
-    found = set(words.places(normal))
-    if not found:
+    if not (found := set(words.places(normal))):
         found = {place for place in places_in_other_order(value, words) if "," in text[slice(*place)]}
     if _HEX.fullmatch(value):
         found |= {place for color, place in colors(text) if color == value.lower().removeprefix("#")}
@@ -189,8 +187,7 @@ def _split_unspaced(word: str, start: int) -> Iterator[tuple[str, Place]]:
     at = 0
     while at < len(word):
         for size in range(_LONGEST_NAME, 1, -1):
-            code = country_of(word[at : at + size])
-            if code and at + size <= len(word):
+            if (code := country_of(word[at : at + size])) and at + size <= len(word):
                 yield code, (start + at, start + at + size)
                 at += size
                 break

@@ -264,8 +264,7 @@ def _unit(text: str, start: int, end: int, *, foreign: bool) -> tuple[str, int, 
 
 
 def _unit_behind(text: str, end: int, *, foreign: bool) -> tuple[str, int, str]:
-    behind = _AFTER.match(re.sub(r"° (?=[CFK]\b)", "°", text[end : end + 90]))
-    if not behind:
+    if not (behind := _AFTER.match(re.sub(r"° (?=[CFK]\b)", "°", text[end : end + 90]))):
         return "", end, ""
     words = re.sub(r"/c\^?\{?2?\}?", "", behind[1]).split(" ")
     for count in range(len(words), 0, -1):
@@ -302,8 +301,7 @@ def states_number(number: WrittenNumber, value: int | float | Decimal, unit: str
     if wanted and number.unit and (wanted == "degree" or number.unit != "degree") and not _is_same_measure(number.unit, wanted):
         if set(wanted.partition("/")[0].split()) & set(number.unit.partition("/")[0].split()) and not ("/" in wanted and "/" in number.unit):
             return any(_states_value(number, form, least) for form in forms)
-        converted = convert(float(value), wanted, number.unit)
-        if converted is None:
+        if (converted := convert(float(value), wanted, number.unit)) is None:
             return False
         # The value itself may be rounded, so that the last digit of another unit is uncertain.
         off = abs(number.value - Decimal(repr(converted)))

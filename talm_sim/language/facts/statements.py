@@ -154,8 +154,7 @@ class AnswerText:
         # Of two readings of one place the right one counts.
         at = {value.start: value for value in sorted(self.values(fact), key=lambda value: (value.right, not value.unsure))}
         values = sorted(at.values(), key=lambda value: value.start)
-        right = [value for value in values if value.right][:_MANY]
-        if not right:
+        if not (right := [value for value in values if value.right][:_MANY]):
             return Weighed(False if self.is_about(fact, values) else None, (), values)
         stated = [value for value in right if self.sentences.affirms(value.start, value.end) and not self.is_corrected(value, values)]
         stated = [value for value in stated if not self._elsewhere(fact, value, right)]
@@ -172,12 +171,10 @@ class AnswerText:
         for spelling in fact.accepted:
             if iso_parts(str(value)) is None or not _is_day_without_year(spelling):
                 yield from (Value(*place, True) for place in places_of(spelling, self.text, self.words)[:_MANY])
-        number = _number_of(value)
-        if number is not None:
+        if (number := _number_of(value)) is not None:
             yield from self._number_values(fact, number)
             return
-        parts = iso_parts(str(value))
-        if parts is not None:
+        if (parts := iso_parts(str(value))) is not None:
             day, time = parts
             if day is not None:
                 yield from (Value(one.start, one.end, self._is_day(one, day)) for one in self.dates if not self._of_another(fact, one))
@@ -260,8 +257,7 @@ class AnswerText:
         if span and (same := [one.year for one in self.dates if one.start == span.end() and one.year]):
             return day.year in same
         near = self.text[max(first, said.start - 120) : min(last, said.end + 60)]
-        years = {int(year) for year in _YEARS.findall(near)} - {one.year for one in whole}
-        if years:
+        if years := {int(year) for year in _YEARS.findall(near)} - {one.year for one in whole}:
             return day.year in years
         return re.search(rf"(?<!\d){day.year}(?!\d)", self.request) is not None
 
@@ -292,8 +288,7 @@ class AnswerText:
         """Return values beside each other that are candidates: two with "or" between them, or three in a row."""
         row = 1
         for at, (earlier, later) in enumerate(pairwise(values), 1):
-            between = self._text_between(earlier, later)
-            if between is None:
+            if (between := self._text_between(earlier, later)) is None:
                 row = 1
                 continue
             dash = kind not in {"day", "time"} and re.fullmatch(" ?- ?", between)
@@ -323,8 +318,7 @@ class AnswerText:
 
     def _refers_elsewhere(self, values: Sequence[Value]) -> bool:
         """Return whether another value is said to be given elsewhere."""
-        wrong = [value.start for value in values if not value.right][:_MANY]
-        if not wrong:
+        if not (wrong := [value.start for value in values if not value.right][:_MANY]):
             return False
         return any(0 <= start - cue.end() <= 80 for cue in self._cues.others.finditer(self.text) for start in wrong)
 
@@ -378,8 +372,7 @@ def kind_of(fact: Fact) -> str:
     """Return what facts must share to be swapped: `number`, `day`, `time`, `color` or `text`."""
     if _number_of(fact.value) is not None:
         return "number"
-    parts = iso_parts(str(fact.value))
-    if parts is not None:
+    if (parts := iso_parts(str(fact.value))) is not None:
         return "time" if parts[0] is None else "day"
     return "color" if re.fullmatch("#[0-9a-fA-F]{6}", str(fact.value)) else "text"
 

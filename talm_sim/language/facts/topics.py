@@ -105,8 +105,7 @@ def is_about_other_fact(sentences: Sentences, place: Place, own: StatedFact, oth
     def given(said: StatedFact, begin: int, end: int) -> list[int]:
         return [start for start, _ in said.places if begin <= start < end]
 
-    present = [rival for rival in rivals if named(rival, first, last)]
-    if not present:
+    if not (present := [rival for rival in rivals if named(rival, first, last)]):
         return False
     if not named(own, first, last):
         return all(not given(rival, first, last) for rival in present)

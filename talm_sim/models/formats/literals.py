@@ -117,8 +117,7 @@ def read_expression(text: str, at: int) -> tuple[Any, int]:
         if err.at >= len(text):
             raise
     end = _expression_end(text, at)
-    source = text[at:end].strip()
-    if not source:
+    if not (source := text[at:end].strip()):
         raise BrokenError(end)
     return source, end
 
@@ -140,11 +139,9 @@ def _literal(text: str, at: int, deep: int, *, python: bool = False) -> tuple[An
         return _texts(text, at) if python else _text(text, at)
     if first in _CLOSING:
         return (_read_mapping if first == "{" else _sequence)(text, at, deep - 1, python)
-    found = _NUMBER.match(text, at)
-    if found:
+    if found := _NUMBER.match(text, at):
         return _number(found[0], at), found.end()
-    found = _WORD.match(text, at)
-    if found and found[0] in _WORDS:
+    if (found := _WORD.match(text, at)) and found[0] in _WORDS:
         return _WORDS[found[0]], found.end()
     if found and found[0] in _NONFINITE:
         return _NONFINITE[found[0]], found.end()
@@ -164,8 +161,7 @@ def _texts(text: str, at: int) -> tuple[str, int]:
 
 
 def _text(text: str, at: int, *, raw: bool = False) -> tuple[str, int]:
-    found = _STRING.match(text, at)
-    if found is None:
+    if (found := _STRING.match(text, at)) is None:
         raise BrokenError(len(text))
     return _unescaped(found[0], raw), found.end()
 

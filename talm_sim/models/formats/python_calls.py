@@ -45,8 +45,7 @@ def read_bare(text: str, at: int) -> tuple[list[ParsedCall], int]:
 
 
 def _call(text: str, at: int, printed: int = 0) -> tuple[ParsedCall, int]:
-    opened = BARE_CALL.match(text, at)
-    if opened is None:
+    if (opened := BARE_CALL.match(text, at)) is None:
         raise BrokenError(at)
     at = skip_space(text, opened.end())
     if opened["name"] == "print" and printed < _DEEPEST_PRINT and BARE_CALL.match(text, at):  # Gemma prints what a call returns
@@ -57,8 +56,7 @@ def _call(text: str, at: int, printed: int = 0) -> tuple[ParsedCall, int]:
         return call, at + 1
     arguments = {}
     while text[at : at + 1] != ")":
-        key = _KEY.match(text, at)
-        if key is None:
+        if (key := _KEY.match(text, at)) is None:
             raise BrokenError(at)
         arguments[key[1]], at = read_expression(text, skip_space(text, key.end()))
         at = skip_space(text, at)

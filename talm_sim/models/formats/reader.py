@@ -47,8 +47,7 @@ def read_calls(text: str, tools: Sequence[JsonObject] = (), turn: int = 0) -> Pa
     ('f', {'a': 1}, 'hermes')
     """
     shown = ShownParameters(tools)
-    pieces = pieces_of(text, shown)
-    if not pieces:
+    if not (pieces := pieces_of(text, shown)):
         alone = read_alone(text)
         pieces = [alone] if alone is not None else []
     if not pieces:

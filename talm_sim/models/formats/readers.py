@@ -110,17 +110,14 @@ def _specifies(value: dict[str, Any]) -> bool:
 def _tag(match: re.Match[str], shown: ShownParameters) -> Piece:
     """Read `<tool_call>` and its variants, with JSON, Python, `<function=...>` or `<arg_key>` inside."""
     text, at = match.string, match.end()
-    function = _FUNCTION.match(text, skip_space(text, at))
-    if function:
+    if function := _FUNCTION.match(text, skip_space(text, at)):
         return _function(function, shown)._replace(start=match.start())
-    pairs = _PAIRS.match(text, at)
-    if pairs:
+    if pairs := _PAIRS.match(text, at):
         return _pairs(match, pairs, shown)
     form = _TAG_FORMS.get(match[0], "hermes")
     try:
         found, end = _body(text, at)
-        stop = _TAG_STOP.match(text, skip_space(text, end))
-        if stop or _ENDS.match(text, end):
+        if _TAG_STOP.match(text, skip_space(text, end)) or _ENDS.match(text, end):
             return Piece(match.start(), end, tuple(found), form)
     except BrokenError:
         pass
@@ -147,14 +144,12 @@ def _function(match: re.Match[str], shown: ShownParameters) -> Piece:
 def _parameters(text: str, at: int, name: str, shown: ShownParameters) -> tuple[ParsedCall, int]:
     arguments = {}
     while parameter := _PARAMETER.match(text, at):
-        end = _PARAMETER_END.search(text, parameter.end())
-        if end is None:
+        if (end := _PARAMETER_END.search(text, parameter.end())) is None:
             raise BrokenError(len(text))
         written = text[parameter.end() : end.start()]
         arguments[parameter["key"]] = shown.parse_bare(name, parameter["key"], written.removeprefix("\n").removesuffix("\n"))
         at = end.end() if end[0] == "</parameter>" else end.start()
-    closed = _PARAMETERS_END.match(text, at)
-    if closed is None:
+    if (closed := _PARAMETERS_END.match(text, at)) is None:
         raise BrokenError(at)
     return ParsedCall(name, arguments), closed.end()
 
@@ -164,13 +159,11 @@ def _pairs(match: re.Match[str], named: re.Match[str], shown: ShownParameters) -
     text, at, name = match.string, named.end(), named["name"]
     arguments = {}
     while pair := _PAIR.match(text, at):
-        end = _PAIR_END.search(text, pair.end())
-        if end is None:
+        if (end := _PAIR_END.search(text, pair.end())) is None:
             break
         arguments[pair["key"]] = shown.parse_bare(name, pair["key"], text[pair.end() : end.start()])
         at = end.end() if end["end"] else end.start()
-    closed = _PAIRS_END.match(text, at)
-    if closed is None:
+    if (closed := _PAIRS_END.match(text, at)) is None:
         return _broken_piece(match, _TAG_STOP, "glm", name)
     return Piece(match.start(), closed.end(), (ParsedCall(name, arguments),), "glm")
 
@@ -192,8 +185,7 @@ def _read_after_mark(form: str) -> Callable[[re.Match[str], ShownParameters], Pi
 def _mistral(match: re.Match[str], shown: ShownParameters) -> Piece:
     """Read `[TOOL_CALLS]` with a list of JSON objects, or with a name and `[ARGS]`."""
     text = match.string
-    named = _MISTRAL.match(text, match.end())
-    if named is None:
+    if (named := _MISTRAL.match(text, match.end())) is None:
         spaced = text[match.end() : match.end() + 1] == " "
         return _read_after_mark("mistral" if spaced else "mistral-v3")(match, shown)
     try:
@@ -225,8 +217,7 @@ def _json(match: re.Match[str], _: ShownParameters) -> Piece:
             end = following.start() if following else len(text)
             return Piece(start, end, (_unreadable_call(text[start:end]),), "json")
         return Piece(start, max(err.at, match.end()), (), "")
-    found = _calls_of(value, tagged=False)
-    if not found:
+    if not (found := _calls_of(value, tagged=False)):
         return Piece(start, end, (), "")
     form = _form_of(value)
     fenced = _FENCED_BEFORE.search(text[max(0, start - _FENCE_CHARS) : start])
@@ -271,8 +262,7 @@ def read_alone(text: str) -> Piece | None:
     """Read a text that is nothing but calls in Python's syntax without brackets, perhaps in a fence; None if it is something else."""
     fence = _FENCE.match(text)
     start = fence.end() if fence else skip_space(text, 0)
-    opened = BARE_CALL.match(text, start)
-    if opened is None:
+    if (opened := BARE_CALL.match(text, start)) is None:
         return None
     try:
         found, end = read_bare(text, start)
@@ -302,8 +292,7 @@ def _values(text: str, at: int) -> tuple[list[ParsedCall], int]:
     found: list[ParsedCall] = []
     while True:
         value, end = read_json(text, at)
-        calls = _calls_of(value, tagged=True)
-        if not calls:
+        if not (calls := _calls_of(value, tagged=True)):
             raise BrokenError(end)
         found += calls
         at = skip_space(text, end)
@@ -357,8 +346,7 @@ def pieces_of(text: str, shown: ShownParameters) -> list[Piece]:
     pieces = []
     at = 0
     while match := _OPENING.search(text, at):
-        read = _OPENINGS[int((match.lastgroup or "o0")[1:])][1]
-        piece = read(match, shown)
+        piece = _OPENINGS[int((match.lastgroup or "o0")[1:])][1](match, shown)
         if piece.found:
             pieces.append(piece)
         at = max(piece.end, match.end())

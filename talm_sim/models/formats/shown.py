@@ -90,7 +90,6 @@ def _types(schema: Any) -> Iterator[str]:
 
 
 def _names(value: Any) -> set[str]:
-    """Return the types of JSON Schema that a value has."""
     if value is None:
         return {"null"}
     if isinstance(value, bool):

@@ -47,8 +47,7 @@ class PlannedCell:
 def read_grid(file: Path, task: Task[Any]) -> dict[str, list[Any]]:
     """Read a file with a table `[grid]`: options, shared or the task's own, each with a list of values."""
     document = read_toml(file, "--grid")
-    table = document.pop(_TABLE, None)
-    if not isinstance(table, dict) or not table:
+    if not isinstance(table := document.pop(_TABLE, None), dict) or not table:
         raise PrerequisiteError(f"{file}: {_FORM}")
     if (key := next(iter(document), None)) is not None:
         raise PrerequisiteError(f"{file}: unknown key '{key}'; only the table [grid] is read here, and other options belong in --config.")
@@ -148,8 +147,7 @@ def _check_field(job: Job[Any], field: str, values: Sequence[Any]) -> None:
 def _as_value(job: Job[Any], field: str, value: Any) -> Any:
     """Return a value as its option takes it: a single item for a list, `KEY=VALUE` for a mapping, nothing for an option that is left out."""
     fields = RunConfig.model_fields if field in RunConfig.model_fields else type(job.options).model_fields
-    default = fields[field].default
-    if isinstance(default, tuple) and (value is None or isinstance(value, str)):
+    if isinstance(default := fields[field].default, tuple) and (value is None or isinstance(value, str)):
         return (value,) if value else ()
     if isinstance(default, dict) and (value is None or isinstance(value, str)):
         return split_options([value] if value else (), f"{field}: ")

@@ -41,8 +41,7 @@ def _check_movable(job: Job[Any], flag: str) -> None:
             fix = "serve it and name it as openai-api/SERVICE/NAME"
             raise PrerequisiteError(f"{flag}: {model} runs in the process that uses it, so each would load it; {fix}.")
     if isinstance(job.options, AgentOptions):
-        agent = getattr(job.options, "agent", None)
-        if agent is not None and agent.startswith("python:"):
+        if (agent := getattr(job.options, "agent", None)) is not None and agent.startswith("python:"):
             fix = "put it into a module and name it: MODULE:OBJECT"
             raise PrerequisiteError(f"{flag}: agent {agent.partition(':')[2]} is known in this process alone; {fix}.")
         if any("=given:" in source for source in job.options.tools_from):

@@ -72,8 +72,7 @@ class LocalEngine:
     def status(self) -> Collection[int]:
         """Return the numbers of the shards that are played; replace what died."""
         for number, one in [*self._playing.items()]:
-            code = one.process.poll()
-            if code is None:
+            if (code := one.process.poll()) is None:
                 continue
             del self._playing[number]
             one.answer.seek(0)
@@ -91,8 +90,7 @@ class LocalEngine:
 
     def collect(self, number: int) -> Played:
         """Return what became of a shard."""
-        ended = self._ended.pop(number)
-        if isinstance(ended, PrerequisiteError):
+        if isinstance(ended := self._ended.pop(number), PrerequisiteError):
             raise ended
         return ended
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,10 @@ from talm_sim.recordings.merge_recordings import merge_recordings
 from talm_sim.runs.engines.shard_reading import StoredShard, open_shard, read_shards
 from talm_sim.store.files import stored_documents
 from talm_sim.store.files.comments import add_comments
-from talm_sim.store.files.database import connect_writer
-from talm_sim.store.files.manifest import DATASET_DIGITS, RunManifest, check_name, stamp_in
+from talm_sim.store.files.manifest import DATASET_DIGITS, RunManifest, check_name
 from talm_sim.store.files.parts import LEDGER
-from talm_sim.store.files.sealing import copy_rows, insert_row, seal
-from talm_sim.store.files.store import create_run
+from talm_sim.store.files.sealing import copy_rows, insert_row
+from talm_sim.store.files.store import create_run, write_first_measure
 from talm_sim.store.housekeeping import controls_of
 from talm_sim.store.people.sample import KEY as PEOPLE, Sample, kept_samples
 from talm_sim.store.python_words import in_python
@@ -212,8 +211,7 @@ def _join_samples(known: Sample | None, sample: Sample, shard: StoredShard) -> S
 
 def _copy_checkpoints(shards: Sequence[StoredShard], draft: Path) -> None:
     """Copy what the episodes that wait need to go on."""
-    waiting = [shard for shard in shards if shard.threads]
-    if waiting:
+    if waiting := [shard for shard in shards if shard.threads]:
         from talm_sim.agent.checkpoints import copy_checkpoints  # not at the top: they import LangGraph
         from talm_sim.runs.runner import CHECKPOINTS
 
@@ -239,8 +237,4 @@ def _keep_first_measure(draft: Path) -> None:
     with suppress(PrerequisiteError):  # the run that it is paired with may be elsewhere
         first = first_measure(StoredRun(draft).summary())
     if first is not None:
-        with closing(connect_writer(draft)) as conn:
-            conn.execute("BEGIN IMMEDIATE")
-            insert_row(conn, "meta", "first_measure", first.model_dump_json())
-            seal(conn, stamp_in(draft))
-            conn.execute("COMMIT")
+        write_first_measure(draft, first)

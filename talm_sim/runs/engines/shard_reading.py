@@ -97,19 +97,16 @@ def _read(run: StoredRun) -> StoredShard:
     options = job.values(Scope.GENERATION, Scope.SCORING) | {name: str(getattr(config, name)) for name in ("tools", "models")}
     with _reading(path) as conn:
         again = line_to_copy("talm-sim", "resume", str(path))
-        owner = owner_of(conn)
-        if owner is not None and owner.alive:
+        if (owner := owner_of(conn)) is not None and owner.alive:
             raise PrerequisiteError(f"{path}: is being run by process {owner.pid} on {owner.host}; wait for it, then merge again.")
         if not check_fits(conn, stamp_in(path), owned=False):
             raise PrerequisiteError(f"{path}: was not closed properly; continue with: {again}")
-        facts = stored_documents.meta(conn, SHARD, ShardFacts)
-        if facts is None or facts.part != config.shard:
+        if (facts := stored_documents.meta(conn, SHARD, ShardFacts)) is None or facts.part != config.shard:
             raise PrerequisiteError(f"{path}: its {DATABASE} does not say that it is shard {config.shard}; restore both files from a copy.")
         waiting = {row[0]: row[3] for row in rows(conn, "waiting")}
         finished = [name for (name,) in conn.execute("SELECT id FROM episodes")]
         scenarios = dict(conn.execute("SELECT position, id FROM scenarios"))
-        lacking = len(scenarios) * config.epochs - len({*finished, *waiting})
-        if lacking:
+        if lacking := len(scenarios) * config.epochs - len({*finished, *waiting}):
             what = f"{lacking:,} of {len(scenarios) * config.epochs:,} episodes neither finished nor wait for a person"
             raise PrerequisiteError(f"{path}: {what}; continue with: {again}")
         entry = MergedShard(
@@ -180,8 +177,7 @@ def _check_whole(shards: Sequence[StoredShard]) -> None:
             for before in (seen.setdefault(place, shard), seen.setdefault(name, shard)):
                 if before is not shard:
                     raise PrerequisiteError(f"scenario '{name}' is in {before.path} and in {shard.path}; {_ALIKE}")
-    missing = facts.scenarios - sum(len(shard.scenarios) for shard in shards)
-    if missing:
+    if missing := facts.scenarios - sum(len(shard.scenarios) for shard in shards):
         there = {shard.part.part for shard in shards}
         lacking = [str(Shard(part, parts)) for part in range(1, parts + 1) if part not in there]
         which = f"shard{'s' * (len(lacking) > 1)} {format_names(lacking, 8)}"

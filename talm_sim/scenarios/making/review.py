@@ -138,8 +138,7 @@ class Review:
     def undo(self) -> Entry | None:
         """Take the last decision back; return its entry, or None if there is none."""
         entries = {entry.key: entry for entry in self.entries}
-        last = next((key for key in reversed(self._decisions) if key in entries), None)
-        if last is None:
+        if (last := next((key for key in reversed(self._decisions) if key in entries), None)) is None:
             return None
         self._append({"key": last, "decision": _UNDONE})
         del self._decisions[last]
@@ -161,8 +160,7 @@ class Review:
     def kept_lines(self) -> Iterable[Mapping[str, Any]]:
         """Return the lines of what a person kept, with the texts they gave it."""
         for entry in self.entries:
-            said = self.decision(entry)
-            if said and said.decision == "keep":
+            if (said := self.decision(entry)) and said.decision == "keep":
                 yield from self.reviewer.edited(entry, said.texts, self._by) if said.texts else entry.rows
 
     def write_kept(self) -> Path:
@@ -188,8 +186,7 @@ def open_review(place: Path, reviewer: Reviewer, *, rejected: bool = False, name
     """Open the entries in a folder that `scenarios generate` wrote, or in a file of lines."""
     if name and not _NAME.fullmatch(name):
         raise PrerequisiteError(f"--name {name}: give a name of letters, digits, '.', '_' and '-'.")
-    entries = reviewer.entries(items_file(place), _rejected_file(place) if rejected else None)
-    if not entries:
+    if not (entries := reviewer.entries(items_file(place), _rejected_file(place) if rejected else None)):
         raise PrerequisiteError(f"{items_file(place)}: contains no items to review.")
     end = f"-{name}" if name else ""
     return Review(entries, reviewer, review_file(place, f"review{end}"), review_file(place, f"kept{end}"), name)
@@ -206,7 +203,6 @@ def items_file(place: Path) -> Path:
 
 
 def _rejected_file(place: Path) -> Path:
-    """Return the file of what the checks rejected in a folder."""
     if not place.is_dir():
         raise PrerequisiteError(f"{place}: --rejected needs the folder that `talm-sim scenarios generate` wrote.")
     return place / REJECTED

@@ -83,8 +83,7 @@ def open_state(folder: Path, begun: FixedSettings, sources: Sequence[MakingSourc
         others = sorted(one.name for one in folder.iterdir() if one.name != STATE)
     except OSError as err:
         raise PrerequisiteError(f"{folder}: cannot be used: {err.strerror}; choose another --out.") from None
-    length = content.rfind(b"\n") + 1
-    if not length:
+    if not (length := content.rfind(b"\n") + 1):
         if others:
             raise PrerequisiteError(
                 f"{folder}: contains '{others[0]}' but no {STATE}, so no generation was started there; choose another --out."
@@ -108,8 +107,7 @@ def open_state(folder: Path, begun: FixedSettings, sources: Sequence[MakingSourc
             f"continue with those (--from, --limit), or choose another --out."
         )
     for source in sources:
-        done = finished.get(source.id)
-        if done is not None and done.digest != source.digest:
+        if (done := finished.get(source.id)) is not None and done.digest != source.digest:
             raise PrerequisiteError(f"{folder}: source '{source.id}' has changed since it was started; choose another --out.")
     return State(path, before, finished, length)
 

@@ -114,8 +114,7 @@ def make_comment(episode_id: str, attempt: int, text: str, name: str, written_at
         PrerequisiteError: The text is empty or too long, or contains half of a character; or the name is none.
     """
     hider = Hider.from_environment(credentials_in_environment())
-    text = hider.text(text.replace("\r\n", "\n").replace("\r", "\n").strip())
-    if not text:
+    if not (text := hider.text(text.replace("\r\n", "\n").replace("\r", "\n").strip())):
         raise PrerequisiteError("the comment is empty; write a text.")
     if len(text) > LONGEST_COMMENT:
         raise PrerequisiteError(f"the comment has {len(text):,} characters; write at most {LONGEST_COMMENT:,}.")

@@ -189,8 +189,7 @@ def check_regular(path: Path) -> None:
         found = path.lstat()
     except OSError:
         return  # whoever opens it says so
-    kind = kind_of_file(found.st_mode)
-    if kind:
+    if kind := kind_of_file(found.st_mode):
         raise PrerequisiteError(f"{path}: is {kind}, but must be a plain file; put the file itself there.")
 
 

@@ -85,8 +85,7 @@ def acquire(conn: sqlite3.Connection, run_id: str, within: Callable[[], None] = 
     """Take the run for this process."""
     conn.execute("BEGIN IMMEDIATE")
     try:
-        owner = owner_of(conn)
-        if owner is not None and owner.alive:
+        if (owner := owner_of(conn)) is not None and owner.alive:
             raise PrerequisiteError(
                 f"run '{run_id}' is being run by process {owner.pid} on {owner.host}; wait for it or stop it, then try again."
             )

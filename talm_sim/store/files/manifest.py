@@ -147,8 +147,7 @@ def describe_run(
     """
     if not scenarios:
         raise PrerequisiteError("nothing to run: --split and --limit select no scenario.")
-    twice = [name for name, count in Counter(scenario.id for scenario in scenarios).items() if count > 1]
-    if twice:
+    if twice := [name for name, count in Counter(scenario.id for scenario in scenarios).items() if count > 1]:
         raise PrerequisiteError(f"scenario '{twice[0]}' is used twice; ids must be unique.")
     return RunManifest(
         config=config.model_copy(update=_OF_COMMAND),
@@ -243,8 +242,7 @@ def find_run(run: Path | str, run_dir: Path = Path("runs")) -> Path:
     names = run_names(where)
     if path.name == LATEST and names:
         return where / _newest_run(where, names)
-    found = full_name(path.name, names, "runs")
-    if found is not None:
+    if (found := full_name(path.name, names, "runs")) is not None:
         return where / found
     if not names:
         named = "" if path.name == LATEST else f"{run}: no such run. "

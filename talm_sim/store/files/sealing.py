@@ -55,8 +55,7 @@ def check_fits(conn: sqlite3.Connection, stamp: str, *, owned: bool) -> bool:
         Whether it is sealed.
     """
     _check_database(conn)
-    sealed = _read(conn)
-    if sealed is None:
+    if (sealed := _read(conn)) is None:
         if not owned:
             _check_rows(conn)
         return False
@@ -82,8 +81,7 @@ def _entry(conn: sqlite3.Connection, key: tuple[str, int, str]) -> dict[str, Ent
 
 def _renew_over(conn: sqlite3.Connection, was: Mapping[str, Entry], now: Mapping[str, Entry]) -> None:
     """Update the seal, if there is one, within a transaction that changes the rows of one question."""
-    sealed = _read(conn)
-    if sealed is None or was == now:
+    if (sealed := _read(conn)) is None or was == now:
         return
     tables = dict(sealed.tables)
     for table in _ADDED:
@@ -285,8 +283,7 @@ def _check_database(conn: sqlite3.Connection) -> None:
         raise PrerequisiteError(f"{DATABASE}: is damaged ({found}); restore the file from a copy.")
     for table in KEYS:
         wrong = " OR ".join([*(f"typeof({name}) != '{kind}'" for name, kind in _kinds(table).items()), *_OTHERWISE.get(table, ())])
-        found = conn.execute(f"SELECT 1 FROM {table} WHERE {wrong} LIMIT 1").fetchone()
-        if found:
+        if found := conn.execute(f"SELECT 1 FROM {table} WHERE {wrong} LIMIT 1").fetchone():
             raise PrerequisiteError(f"{DATABASE}: a row of {table} holds what its column cannot; restore the file from a copy.")
     for table, episode in (("episodes", "id"), ("waiting", "episode_id")):
         lost = conn.execute(

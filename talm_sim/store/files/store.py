@@ -35,7 +35,7 @@ from talm_sim.store.files.parts import ShardFacts, keep_shard
 from talm_sim.store.files.records import forget_waiting, start_attempt, write_episode, write_verdict, write_waiting
 from talm_sim.store.files.sealing import insert_row, rows, stamp_of
 from talm_sim.store.files.writer import Writer
-from talm_sim.types import Episode, Scenario, Termination, ToolSpec, Verdict
+from talm_sim.types import Episode, Measure, Scenario, Termination, ToolSpec, Verdict
 
 if TYPE_CHECKING:
     from talm_sim.agent.episode import Waiting
@@ -301,6 +301,15 @@ def create_run(
         sealing.seal(conn, stamp)
 
     return _create(run_dir, run_id, manifest, [*enumerate(scenarios)], tools, begin, finish)[0]
+
+
+def write_first_measure(directory: Path, first: Measure) -> None:
+    """Keep the measure that lists of runs show in a run that nobody owns."""
+    with closing(connect_writer(directory)) as conn:
+        conn.execute("BEGIN IMMEDIATE")
+        insert_row(conn, "meta", "first_measure", first.model_dump_json())
+        sealing.seal(conn, stamp_in(directory))
+        conn.execute("COMMIT")
 
 
 def _create(

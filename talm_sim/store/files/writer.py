@@ -117,8 +117,7 @@ class Writer:
     def _flush_now_and_then(self, conn: sqlite3.Connection) -> None:
         """Let one commit in a few seconds be flushed to the disk, and with it all before: a power cut loses no more than those."""
         now = time.monotonic()
-        due = now - self._flushed >= FLUSH_SECONDS
-        if due:
+        if due := now - self._flushed >= FLUSH_SECONDS:
             self._flushed = now
         if due is not self._flushing:
             self._flushing = due
@@ -138,8 +137,7 @@ class Writer:
                     conn.execute("ROLLBACK")
                 self._failure = _explain_error(err)
         _resolve((entry.done for entry in entries if isinstance(entry.done, futures.Future)), self._failure)
-        waiters = [entry.done for entry in entries if isinstance(entry.done, asyncio.Future)]
-        if waiters:
+        if waiters := [entry.done for entry in entries if isinstance(entry.done, asyncio.Future)]:
             with contextlib.suppress(RuntimeError):  # the loop is gone: nobody waits any more
                 self._loop.call_soon_threadsafe(_resolve, waiters, self._failure)
 

@@ -145,8 +145,7 @@ class Ballot:
     def undo(self) -> str | None:
         """Take the last verdict back, whenever it was given; return its item, or None if there is none."""
         self.catch_up()
-        last = next((item for item in reversed(self._given) if item in self.items), None)
-        if last is None:
+        if (last := next((item for item in reversed(self._given) if item in self.items), None)) is None:
             return None
         which = (last, judge_of(self.name), self.question.key)
         self._change(lambda conn: conn.execute("DELETE FROM verdicts WHERE episode_id = ? AND judge = ? AND judge_config_digest = ?", which))
@@ -154,8 +153,7 @@ class Ballot:
         return last
 
     def _read(self, item: str) -> tuple[Episode, Scenario]:
-        episode = stored_documents.episode(self._reader, item)
-        if episode is None:
+        if (episode := stored_documents.episode(self._reader, item)) is None:
             raise PrerequisiteError(f"{self.path}: {stored_documents.why_not_there(self._reader, item, str(self.path))}")
         return episode, self._scenarios[episode.scenario_id]
 

@@ -90,8 +90,7 @@ def read_people(conn: sqlite3.Connection, job: Job[Any]) -> list[PeopleVerdicts]
     questions = job.task.person_questions(job) if samples else ()
     found = []
     for place, question in enumerate(questions):
-        sample = samples.get(question.key)
-        if sample is None:
+        if (sample := samples.get(question.key)) is None:
             continue
         said: dict[str, dict[str, Verdict]] = {}
         settled: dict[str, Verdict] = {}

@@ -101,8 +101,7 @@ class Agreement:
             pairs = [one == other for one, other in combinations(votes, 2)]
             if pairs and episode in self.labels:
                 shares.append((self.bases[episode], sum(pairs) / len(pairs)))
-        found = mean_over(shares)
-        if found is None:
+        if (found := mean_over(shares)) is None:
             return None
         value, low, high = found
         note = "pairs of the judge's own votes on an episode that are equal"
@@ -136,8 +135,7 @@ def agreements(run: StoredRun, people: PeopleVerdicts) -> list[Agreement]:
     counted = {one: verdict.label for one in people.said if (verdict := people.verdict(one)) is not None}
     who = people.names[0] if len(people.names) == 1 else "people"
     for judge, labels, votes in _others(run, people.question, rows):
-        both = {one: (label, labels[one]) for one, label in counted.items() if one in labels}
-        if both:
+        if both := {one: (label, labels[one]) for one, label in counted.items() if one in labels}:
             found.append(Agreement((who, judge), both, bases, weights(people.sample, both), itself=votes))
     return found
 
@@ -154,8 +152,7 @@ def _others(
         of_things = verdict.judge in measures and measures[verdict.judge].labels
         if of_things if wanted is None else verdict.judge not in wanted:
             continue
-        label = _judge_label(verdict, question)
-        if label:
+        if label := _judge_label(verdict, question):
             labels.setdefault(verdict.judge, {})[verdict.episode_id] = label
             if verdict.votes:
                 votes.setdefault(verdict.judge, {})[verdict.episode_id] = verdict.votes

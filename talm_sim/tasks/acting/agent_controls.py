@@ -56,8 +56,7 @@ class AgentPolicy(ControlPolicy):
         results = {message.tool_call_id: _result_in(message) for message in messages if isinstance(message, ToolMessage)}
         offered = {tool.name: tool for tool in tools}
         place = self._place(messages)
-        calls = self._next_calls(results, offered, place)
-        if calls:
+        if calls := self._next_calls(results, offered, place):
             return _call(*calls)
         answer = self._answer(results, offered, place)
         if FINISH in offered:
@@ -71,8 +70,7 @@ class AgentPolicy(ControlPolicy):
                 return [ToolCall(id=ask_id, name=ASK_HUMAN, arguments={"question": self._question(missing, offered)})]
         for wave in self._waves:
             open_calls = [index for index in wave if index < self._ends[place] and self._gold[index].name in offered]
-            open_calls = [index for index in open_calls if self._gold_id(index) not in results]
-            if open_calls:
+            if open_calls := [index for index in open_calls if self._gold_id(index) not in results]:
                 return [self._gold_call(index, offered, results) for index in open_calls]
         return ()
 
@@ -126,8 +124,7 @@ class AgentPolicy(ControlPolicy):
 
     def _guessed(self, name: str, value: Any, offered: Mapping[str, ToolSpec], results: Mapping[str, str]) -> Any:
         """Return the value itself or, if the user left it out, what the reply gives, otherwise an invented one that is the same everywhere."""
-        found = self._left_out(name, value)
-        if found is None:
+        if (found := self._left_out(name, value)) is None:
             return value
         ask_id, missing = found
         reply = results.get(ask_id, "")
@@ -273,16 +270,14 @@ def value_in_reply(reply: str, schema: dict[str, Any]) -> Any:
     """
     words = " ".join(reply.split())
     for form in (schema, *schema.get("anyOf", ())):
-        found = next(_read(words, form), None)
-        if found is not None:
+        if (found := next(_read(words, form), None)) is not None:
             return found
     return words.strip().rstrip(".!")
 
 
 def _read(words: str, schema: dict[str, Any]) -> Iterator[Any]:
     """Return values of the schema's type in a reply, the likeliest first."""
-    enum = [value for value in schema.get("enum", ()) if isinstance(value, str)]
-    if enum:
+    if enum := [value for value in schema.get("enum", ()) if isinstance(value, str)]:
         plain = words.casefold().replace("_", " ")
         yield from sorted((value for value in enum if _is_said(value.casefold().replace("_", " "), plain)), key=len, reverse=True)
         return

@@ -30,8 +30,7 @@ def own_agent(job: AnyJob) -> OwnAgent | None:
 
 def settle_own_agent(job: JobT) -> JobT:
     """Return the job, without a model where the agent takes none."""
-    own = own_agent(job)
-    if own is None or own.takes_model:
+    if (own := own_agent(job)) is None or own.takes_model:
         return job
     refuse_model_faults(job.options.perturb, own)
     name, named = f"agent/{own.name}", job.config.model
@@ -121,8 +120,7 @@ def _nothing_guarded(job: Job[Any], tools: Tools) -> Iterator[str]:
 def warn_of_shared(scenarios: Sequence[Scenario], tools: Tools, epochs: int) -> tuple[str, ...]:
     """Warn that episodes can see what others changed, if tools may let them."""
     named = Counter(name for scenario in scenarios for name in set(scenario.tools))
-    shared = [name for name in tools.shared_tools() if named[name] * epochs > 1]
-    if not shared:
+    if not (shared := [name for name in tools.shared_tools() if named[name] * epochs > 1]):
         return ()
     what = f"{format_names(shared, 3)} may change data, and {'all episodes share it' if len(shared) == 1 else 'all episodes share them'}"
     return (f'{what}: one may see what another did; see "State" in docs/tools.md',)

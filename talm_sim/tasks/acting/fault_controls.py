@@ -39,8 +39,7 @@ class Recoverer(AgentPolicy):
 
     def _next_calls(self, results: Mapping[str, str], offered: Mapping[str, ToolSpec], place: int) -> Sequence[ToolCall]:
         search = self._search(offered, place)
-        attempts = search.next(self._attempted(results))
-        if attempts:
+        if attempts := search.next(self._attempted(results)):
             return [ToolCall(id=self._id_of(one.key), name=one.name, arguments=one.arguments) for one in attempts]
         if ASK_HUMAN not in offered:
             return ()
@@ -95,8 +94,7 @@ class Recoverer(AgentPolicy):
             return f"There is no tool {tool}"
         calls = [self._gold_id(index) for index, call in enumerate(self._gold) if call.name == tool]
         texts = [results[call_id] for call_id in calls if call_id in results]
-        errors = [error for text in texts if (error := error_in(text))]
-        if not errors:
+        if not (errors := [error for text in texts if (error := error_in(text))]):
             return f"{tool} returned nothing that could be confirmed"
         status = _HTTP.search(errors[0])
         return f"{tool} failed ({status[0] if status else ' '.join(errors[0].partition(': {')[0].split())[:100].rstrip('.')})"
@@ -130,14 +128,12 @@ def lie_about(fact: Fact) -> Any:
     >>> lie_about(Fact(name="year", value=1414)), lie_about(Fact(name="month", value="Ramadan")), lie_about(Fact(name="at", value="10:05"))
     (1617, 'Marlow', '15:05')
     """
-    value = fact.value
-    if isinstance(value, bool):
+    if isinstance(value := fact.value, bool):
         return not value
     if isinstance(value, int):
         return value + max(3, abs(value) // 7 + 1)
     if isinstance(value, float):
-        places = len(str(value).partition(".")[2])
-        return round(value * 1.37 + 1.7, min(places, 6))
+        return round(value * 1.37 + 1.7, min(len(str(value).partition(".")[2]), 6))
     return next(lie for lie in _lies(value) if not is_said(lie, fact))
 
 

@@ -45,8 +45,7 @@ class Stubborn(AgentPolicy):
     """Makes each call again that a person rejected."""
 
     def _next_calls(self, results: Mapping[str, str], offered: Mapping[str, ToolSpec], place: int) -> Sequence[ToolCall]:
-        calls = super()._next_calls(results, offered, place)
-        if calls:
+        if calls := super()._next_calls(results, offered, place):
             return calls
         rejected = [index for index in range(len(self._gold)) if results.get(self._gold_id(index), "").startswith(REJECTED)]
         again = [self._gold_call(index, offered, {}).model_copy(update={"id": f"{self._gold_id(index)}-again"}) for index in rejected]

@@ -112,8 +112,7 @@ def person_notes(scored: Sequence[Row]) -> Iterator[str]:
         rate = f"; passed without the episodes of a faulty person {decimal(sound.value)} [{interval(sound)}]" if sound.n else ""
         theirs = sum(bool(row.values.get("persons_failure")) for row in scored)
         yield f"{theirs} of {failures.n} failures were the person's{rate}"
-    named = [row.episode for row in scored if row.values.get("person_fault")]
-    if named:
+    if named := [row.episode for row in scored if row.values.get("person_fault")]:
         rest = f" and {len(named) - 5:,} more" if len(named) > 5 else ""
         yield f"faulty person in {', '.join(named[:5])}{rest}"
 
@@ -122,8 +121,7 @@ def persona_note(human: str, persona: str) -> Iterator[str]:
     """Say who plays the person, and which faults were asked for."""
     from talm_sim.agent.person.model_person import ASKED_FOR, named_model
 
-    model = named_model(human)
-    if model:
+    if model := named_model(human):
         kind = ASKED_FOR.get(persona, "").replace("_", " ")
         wanted = f", which asks for a {kind}" if kind else ""
         yield f"the person is played by {model}{'' if persona == 'none' else f', persona {persona}{wanted}'}"

@@ -72,8 +72,7 @@ async def _open_person(job: Job[Any], shared: Shared, prompts: Prompts) -> Perso
     """Open the model that plays the person, once for a session; return None where none does."""
     from talm_sim.agent.person.model_person import PersonModel, named_model
 
-    name = named_model(job.options.human)
-    if not name:
+    if not (name := named_model(job.options.human)):
         return None
     library = shared.library(job.config.cassettes, job.task.recorded_in)
     traffic = person_traffic(job, name, library)
@@ -97,8 +96,7 @@ def settle_person(job: Job[OptionsT], models: Traffic | None, tools: Traffic | N
 
     It is reached as the user says of models, else recorded or replayed as the tools; otherwise it is replayed where a recording is found.
     """
-    person = person_model(job.config)
-    if not person or job.config.models is not None:
+    if not (person := person_model(job.config)) or job.config.models is not None:
         return job
     asked = models or (None if tools is Traffic.LIVE else tools)
     return job.having(models=person_traffic(job.having(models=asked), person, library))

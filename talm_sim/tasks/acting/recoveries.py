@@ -134,8 +134,7 @@ def default_faults() -> tuple[list[str], dict[str, str]]:
     found, left_out = [], {}
     for name in PERTURBATIONS.names():
         try:
-            kind = PERTURBATIONS.get(name)
-            if kind.family != "model":
+            if PERTURBATIONS.get(name).family != "model":
                 open_perturbations([name], seed=0, episode="")
                 found.append(name)
         except PrerequisiteError as err:
@@ -234,8 +233,7 @@ async def _find_way(scenario: Scenario, environment: Environment, place: int, ep
         results: dict[str, str] = {}
         events: dict[str, ToolEvent] = {}
         for turn in range(_MOST_ROUNDS):
-            attempts = search.next(results)
-            if not attempts:
+            if not (attempts := search.next(results)):
                 break
             for one in attempts:
                 call = ToolCall(id=one.key, name=one.name, arguments=one.arguments)
@@ -271,8 +269,7 @@ def _may_strike(episode: EpisodeTools, events: Mapping[str, ToolEvent], place: i
 
 
 async def _way_to(fact: Fact, search: Search, results: Mapping[str, str], environment: Environment, *, silent: bool, human: bool) -> Way:
-    way = search.way_to(fact, results)
-    if way is not None:
+    if (way := search.way_to(fact, results)) is not None:
         # Nothing says that a silent fault's result is wrong: who makes the call again makes it to verify.
         return Way.READ if silent and way is Way.AGAIN else way
     tool = search.tool_of(fact)
@@ -315,8 +312,7 @@ class _KnownAnswers:
 
     async def call(self, tool: str, arguments: Mapping[str, object], episode: str) -> HttpResponse:
         """Answer a call."""
-        value = self._answers.get(call_key(tool, arguments), self._other.get(tool, {}))
-        return answer(value)
+        return answer(self._answers.get(call_key(tool, arguments), self._other.get(tool, {})))
 
     async def aclose(self) -> None:
         """Do nothing: nothing is open."""

@@ -197,15 +197,14 @@ def _field(path: Sequence[str | int]) -> str:
 
 def gives_fact(result: str, fact: Fact, *, own: bool = False) -> bool:
     """Return whether a result gives a fact: at its place in an answer of the fact's own tool (`own`), else wherever it is found."""
-    value = read_result(result)
-    if value is None or error_in(result):
+    if (value := read_result(result)) is None or error_in(result):
         return False
     if own and fact.pointer:
         there = value_at(value, fact.pointer)
         if there is not NOT_THERE and there is not None and not isinstance(there, dict | list):
             return _is_same(there, fact.value)
-    name = fact.pointer.rpartition("/")[2]
-    named, telling = _name_parts(name), _is_telling(fact.value)
+    named = _name_parts(fact.pointer.rpartition("/")[2])
+    telling = not isinstance(fact.value, bool) and len(str(fact.value)) >= _SHORTEST
     return any(_is_same(leaf, fact.value) and (telling or bool(_name_parts(_field(path)) & named)) for path, leaf in leaves(value))
 
 
@@ -221,10 +220,6 @@ def _is_same(found: Any, value: Any) -> bool:
 def _name_parts(name: str) -> set[str]:
     """Return the words of a field's name; a renamed field mostly keeps one."""
     return {part.casefold() for part in _NAME_PART.findall(name)}
-
-
-def _is_telling(value: Any) -> bool:
-    return not isinstance(value, bool) and len(str(value)) >= _SHORTEST
 
 
 def _takes(spec: ToolSpec, arguments: Mapping[str, Any]) -> bool:

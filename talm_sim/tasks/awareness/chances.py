@@ -39,8 +39,7 @@ _TITLES = {SHARE: "P(Yes), the share Yes / (Yes + No)", OWN: "P(Yes), the probab
 
 def columns(scored: Sequence[Row], seed: int) -> Iterator[Measure]:
     """Return what a table has room for; nothing if no row has a probability."""
-    known = _known_chances(scored)
-    if known:
+    if known := _known_chances(scored):
         note = "P(Yes) is higher where nothing is missing"
         yield _score("auroc", "AUROC", auroc(*_split(known)), area_interval(known, seed), note=note, better="higher")
         yield _mass(scored)
@@ -48,8 +47,7 @@ def columns(scored: Sequence[Row], seed: int) -> Iterator[Measure]:
 
 def mean_column(scored: Sequence[Row]) -> Iterator[Measure]:
     """Return the mean probability, of instances that are all complete or all incomplete."""
-    known = _known_chances(scored)
-    if known:
+    if known := _known_chances(scored):
         yield Measure(name="p_yes", head="P(Yes)", kind="score", value=_mean(known), note="mean Yes / (Yes + No) over those that have one")
         yield _mass(scored)
 

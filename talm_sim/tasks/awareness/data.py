@@ -26,8 +26,7 @@ def read_instance(line: Any, where: str, task: str) -> Scenario:
     if _GOLD.get(scenario.group) != scenario.target.gold:
         groups = " or ".join(name for name, gold in _GOLD.items() if gold == scenario.target.gold)
         raise PrerequisiteError(f"{where}: group: is '{scenario.group}' with gold '{scenario.target.gold}'; write {groups}.")
-    fault = fault_in(scenario)
-    if fault:
+    if fault := fault_in(scenario):
         raise PrerequisiteError(f"{where}: {fault}")
     return scenario
 

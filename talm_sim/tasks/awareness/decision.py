@@ -55,15 +55,13 @@ def read_decision(raw: str) -> Decision:
     """
     text = split_reasoning(raw)[0]
     for place in reversed([mark.end() for mark in _MARK.finditer(text)]):
-        said = _READ.get(read_yes_no(text[place : place + _MOST_READ]))
-        if said is not None:
+        if (said := _READ.get(read_yes_no(text[place : place + _MOST_READ]))) is not None:
             return Decision(said, _explanation(text, text[place:]))
     said = _READ.get(read_yes_no(text))
     return Decision(said, _explanation(text, text)) if said is not None else Decision("unparsed")
 
 
 def _explanation(text: str, decided: str) -> str:
-    named = _EXPLANATION.search(text)
-    if named:
+    if named := _EXPLANATION.search(text):
         return text[named.end() :].strip()
     return _LABEL.sub("", decided, count=1).strip()

@@ -51,8 +51,7 @@ class ExplanationJudge(Judge):
                 reply = await self.reply(episode, messages, settings)
         except ContextOverflowError:
             return self.verdict(episode, None, "not judged: the material is longer than the judge's context")
-        label = opening_label(reply, _LABELS)
-        if label is None:
+        if (label := opening_label(reply, _LABELS)) is None:
             return self.verdict(episode, None, f"undecided: the judge said neither word: {reply[:200]!r}")
         return self.verdict(episode, label == "correct", " ".join(reply.split())[:200], label=label)
 

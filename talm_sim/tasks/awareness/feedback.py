@@ -90,8 +90,7 @@ def _make_three(removed: Scenario, original: Scenario, call: GoldCall, result: s
 
 def _unsaid_arguments(removed: Scenario, original: Scenario, call: GoldCall) -> list[str]:
     """Return the names of the arguments that the removed words gave: the known ones, otherwise those no longer said, otherwise the first."""
-    known = [one.name for one in removed.missing if one.name in call.arguments]
-    if known:
+    if known := [one.name for one in removed.missing if one.name in call.arguments]:
         return known
     before, after = (as_text(dialogue(one)).casefold() for one in (original, removed))
     gone = [one for one, value in call.arguments.items() if str(value).casefold() in before and str(value).casefold() not in after]

@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 
 from talm_sim.common.plain_files import LARGEST_DATA, read_text
 from talm_sim.errors import PrerequisiteError
-from talm_sim.models.base import Model
 from talm_sim.models.metering import max_tokens_of
 from talm_sim.scenarios.hub import local_file
 from talm_sim.scenarios.item_tools import required_of, spec_of
@@ -41,7 +40,7 @@ from talm_sim.tasks.awareness.making.serving import Serving
 from talm_sim.tasks.awareness.making.study import load_study
 from talm_sim.tasks.awareness.making.toolbench import load_toolbench
 from talm_sim.tasks.bounds import Bound
-from talm_sim.tasks.makers import Listing, Maker, OpenModel
+from talm_sim.tasks.makers import Listing, OpenModel, WritingMaker
 from talm_sim.tasks.registry import find_task
 from talm_sim.types import Fact, Facts, Scenario, ToolSpec
 
@@ -107,7 +106,7 @@ _TOLD = 5
 """How many unusable parts of a source are named at the terminal; the report has all."""
 
 
-class ManipulationMaker(Maker[ManipulateOptions, Original, ManipulationOutcome]):
+class ManipulationMaker(WritingMaker[ManipulateOptions, Original, ManipulationOutcome]):
     """Replaces the needed tools by near ones, or removes words of the user's, and checks each result by the criteria of appendix A.2."""
 
     options_model = ManipulateOptions
@@ -124,7 +123,6 @@ class ManipulationMaker(Maker[ManipulateOptions, Original, ManipulationOutcome])
         self._removed: Mapping[str, Scenario] | None = None
         self._asked: Mapping[str, Sequence[Fact]] = {}
         self._longest = 0
-        self._model: Model | None = None
         self._manipulator: Manipulator | None = None
 
     def load(self) -> Sequence[Original]:
@@ -230,11 +228,6 @@ class ManipulationMaker(Maker[ManipulateOptions, Original, ManipulationOutcome])
             f"{report['rows']['total']:,} rows; licence: {report['licence'] or 'none'}",
         ]
 
-    async def aclose(self) -> None:
-        """Close the model."""
-        if self._model is not None:
-            await self._model.aclose()
-
 
 def _sum(found: Mapping[str, Any]) -> int:
     return sum(found["skipped"].values())
@@ -266,8 +259,7 @@ def load_lines(path: Path) -> LoadedSource:
     problems: list[SourceProblem] = []
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
-            one = _read(line, f"{path}:{number}")
-            if isinstance(one, Scenario) and one.id in scenarios:
+            if isinstance(one := _read(line, f"{path}:{number}"), Scenario) and one.id in scenarios:
                 one = SourceProblem(f"{path}:{number}", f"id '{one.id}' is used twice; ids must be unique.")
             if isinstance(one, Scenario):
                 scenarios[one.id] = one
@@ -304,8 +296,7 @@ def from_talm(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec]) -> L
             variants[one.base].append(one)
     for scenario in (one for one in scenarios if one.group == "perfect"):
         where = f"scenario '{scenario.id}'"
-        unknown = [name for name in scenario.tools if name not in specs]
-        if unknown:
+        if unknown := [name for name in scenario.tools if name not in specs]:
             problems.append(SourceProblem(where, f"tools: there is no specification of '{unknown[0]}'; correct the name."))
             continue
         shown = [{key: getattr(specs[name], key) for key in ("name", "category", "description", "parameters")} for name in scenario.tools]

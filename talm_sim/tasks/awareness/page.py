@@ -22,11 +22,9 @@ def sections(episode: Episode, scenario: Scenario) -> Iterator[Section]:
     said = dialogue(scenario)
     if len(said) > 1:
         yield Section.of("Conversation", [shorten(line) for line in as_text(said).splitlines()])
-    examples = [message["from"] for message in part_of(scenario, EXAMPLE) if "from" in message]
-    if examples:
+    if examples := [message["from"] for message in part_of(scenario, EXAMPLE) if "from" in message]:
         yield Section.of("Examples shown before", [shorten(str(one)) for one in examples])
-    attempt = part_of(scenario, ATTEMPT)
-    if attempt:
+    if attempt := part_of(scenario, ATTEMPT):
         yield Section.of("The call made before", [shorten(line) for line in as_text(attempt).splitlines()])
     if scenario.missing:
         yield missing_section(*scenario.missing)
@@ -85,8 +83,7 @@ def notes(summaries: Sequence[Summary], run: RunView) -> Iterator[str]:
         )
     elif options.protocol in TELLS_FIRST_TOKEN and any(summary.n for summary in own):
         yield "no P(Yes): the model tells no probabilities of an answer that begins with Yes or No"
-    again = sum(summary.facts["asked_again"] for summary in own)
-    if again:
+    if again := sum(summary.facts["asked_again"] for summary in own):
         left = sum((one.k or 0) for summary in own if (one := summary.measure("unreadable")))
         yield f"{again:,} answer{'' if again == 1 else 's'} could not be read and asked for again; {left:,} could not be read at all"
 

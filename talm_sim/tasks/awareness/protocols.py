@@ -109,8 +109,7 @@ def first_request(way: AskingStyle, scenario: Scenario) -> Request:
 
 def next_request(way: AskingStyle, scenario: Scenario, turns: Sequence[ModelTurn]) -> Request | None:
     """Return the next request: the question after an implicit protocol's free turn, or again after an answer that cannot be read."""
-    answers = explicit_turns(way.protocol, turns)
-    if not answers:
+    if not (answers := explicit_turns(way.protocol, turns)):
         return _explicit_request(way, scenario)
     if way.protocol == "completion" or len(answers) == _ASKED or decision_of(answers[-1]).said != UNPARSED:
         return None

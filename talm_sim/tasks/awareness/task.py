@@ -13,7 +13,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.dialogue import ATTEMPT, as_text, dialogue, part_of
 from talm_sim.scenarios.load import select
 from talm_sim.tasks.awareness import chances, measures, page
-from talm_sim.tasks.awareness.data import COMPLETE, MANIPULATED, choose, read_instance
+from talm_sim.tasks.awareness.data import COMPLETE, MANIPULATED, choose, gold_of, read_instance
 from talm_sim.tasks.awareness.decision import read_decision
 from talm_sim.tasks.awareness.outcomes import OUTCOMES
 from talm_sim.tasks.awareness.protocols import IMPLICIT, LABEL_FIRST, LABEL_TOKENS, AskingStyle, Probability, Protocol
@@ -54,10 +54,6 @@ def _explanation(episode: Episode, scenario: Scenario) -> Material | None:
     return [*(_instance(episode, scenario) or ()), ("The assistant's explanation", decision.explanation)]
 
 
-def _gold(scenario: Scenario) -> str:
-    return scenario.target.gold if isinstance(scenario.target, YesNo) else ""
-
-
 def _answers(row: Row) -> Mapping[str, str]:
     return {name: row.labels[label] for name, label in (("what is right", "gold"), ("the model", "said")) if label in row.labels}
 
@@ -74,7 +70,7 @@ INSTANCE = PersonQuestion(
     labels={"y": "yes", "n": "no"},
     about="said what is right",
     show=_instance,
-    value=lambda label, scenario: label == _gold(scenario),
+    value=lambda label, scenario: label == gold_of(scenario),
     judges=(),
     beside=_answers,
     outcome=lambda row: row.labels.get("gold", ""),
@@ -161,8 +157,7 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
         """Read scenarios, or of `study:PLACE` the rows of the study's own files; those that cannot be used are counted and named."""
         from talm_sim.tasks.awareness.making.study import load_study, study_place
 
-        place = study_place(file)
-        if place is None:
+        if (place := study_place(file)) is None:
             return super().read(groups, file, limit)
         loaded = load_study(place)
         if loaded.problems:
@@ -180,8 +175,7 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
 
             return conditions(pool, job.config.seed, job.config.limit)
         _tell_unpaired(pool, job)
-        found = choose(pool, job.groups, job.config.limit)
-        if not found:
+        if not (found := choose(pool, job.groups, job.config.limit)):
             raise PrerequisiteError(f"--limit {job.config.limit}: no scenario of split {job.config.split} is within it; choose another.")
         if job.options.protocol == "few-shot":
             from talm_sim.tasks.awareness.protocols import add_examples

@@ -70,8 +70,7 @@ def reasoning_measures(rows: Sequence[Row], kind: str) -> Iterator[Measure]:
             yield Measure.of(share(rows, name), name, head, under=TABLE, note=note, better=better)
     for name, (head, note) in _MEANS.items():
         value = mean_of(name)(rows)([1] * len(rows))
-        n = sum(row.scored and row.values.get(name) is not None for row in rows)
-        if n:
+        if n := sum(row.scored and row.values.get(name) is not None for row in rows):
             by_ratio = name == "reasoning_tokens"
             yield Measure(name=name, head=head, kind="number", under=TABLE, value=value, n=n, note=note, better="lower", by_ratio=by_ratio)
 

@@ -89,8 +89,7 @@ def _right_call(accepted: AcceptedCall, scenario: Scenario, syntax: str) -> Call
 
 def _pick_accepted(values: Sequence[Any]) -> Any:
     """Return one of some accepted values; an object's keys have accepted values themselves."""
-    value = next((one for one in values if one != _LEFT_OUT), values[0])
-    return _pick_plain(value)
+    return _pick_plain(next((one for one in values if one != _LEFT_OUT), values[0]))
 
 
 def _pick_plain(value: Any) -> Any:

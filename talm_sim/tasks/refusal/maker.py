@@ -18,7 +18,6 @@ from typing import Any, Literal
 from talm_sim.common.digests import derive_seed, digest
 from talm_sim.config import GEN, OPE, RunConfig, option
 from talm_sim.errors import PrerequisiteError
-from talm_sim.models.base import Model
 from talm_sim.models.formats import CallToWrite
 from talm_sim.models.metering import max_tokens_of
 from talm_sim.models.parsing import replace_surrogates, split_reasoning
@@ -31,7 +30,7 @@ from talm_sim.scenarios.making.outcome import DroppedSource, Made
 from talm_sim.scenarios.making.prompts import ASKED_AGAIN, WriterPrompts, ask, load_writer_prompts
 from talm_sim.scenarios.making.state import FixedSettings
 from talm_sim.tasks.bounds import Bound
-from talm_sim.tasks.makers import Listing, Maker, OpenModel
+from talm_sim.tasks.makers import Listing, OpenModel, WritingMaker
 from talm_sim.tasks.refusal.controls import right_calls
 from talm_sim.tasks.refusal.shown_tools import tool_texts
 from talm_sim.tasks.registry import find_task, job_of
@@ -78,7 +77,7 @@ class Asked:
         return digest(canonical_form(self.scenario))
 
 
-class ThoughtMaker(Maker[ThoughtOptions, Asked, Made]):
+class ThoughtMaker(WritingMaker[ThoughtOptions, Asked, Made]):
     """Puts a thought in front of the right action of each scenario; one that contradicts the action is kept as rejected."""
 
     options_model = ThoughtOptions
@@ -93,7 +92,6 @@ class ThoughtMaker(Maker[ThoughtOptions, Asked, Made]):
             raise PrerequisiteError("--reasoning free: is written by a model; add --model PROVIDER/NAME.")
         self._prompts: WriterPrompts | None = None if options.by_rules else load_writer_prompts(_PROMPTS, options.prompts)
         self.wording = self._prompts.digest if self._prompts else ""
-        self._model: Model | None = None
 
     def load(self) -> Sequence[Asked]:
         """Read the scenarios; those for which any call is right have no known action."""
@@ -161,7 +159,7 @@ class ThoughtMaker(Maker[ThoughtOptions, Asked, Made]):
         report["rows"]["by_action"] = dict(
             Counter("call" if row["target"]["expected"] == "calls" else "refusal" for one in done for row in one.rows)
         )
-        why = Counter(_kind_of(one["reason"]) for outcome in done for one in outcome.rejected)
+        why = Counter(one["reason"].partition(":")[0].partition(" (")[0] for outcome in done for one in outcome.rejected)
         report["rejected"]["why"] = [{"count": number, "reason": reason} for reason, number in why.most_common()]
         report["given_up"] = [one.source for one in done if not one.rows]
         report["dropped"] = dict(Counter(one.reason for one in self.dropped))
@@ -182,21 +180,11 @@ class ThoughtMaker(Maker[ThoughtOptions, Asked, Made]):
             f"{report['rows']['total']:,} rows; training rows: talm-sim export training {items} --task {_TASK} --kind sft --out FILE",
         ]
 
-    async def aclose(self) -> None:
-        """Close the teacher."""
-        if self._model is not None:
-            await self._model.aclose()
-
 
 def _with_thought(source: Asked, text: str, writer: str) -> Scenario:
     scenario = source.scenario
     named = scenario.source.model_copy(update={"name": f"{scenario.source.name or 'scenarios'}, thought by {writer}"})
     return scenario.model_copy(update={"target": source.target.model_copy(update={"thought": text}), "source": named})
-
-
-def _kind_of(reason: str) -> str:
-    """Return a reason without the name that it ends with."""
-    return reason.partition(":")[0].partition(" (")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +264,6 @@ def _before_answer(fields: Mapping[str, Value]) -> str:
 
 
 def _summary(query: str) -> str:
-    """Return the first words of a request."""
     said = " ".join(query.split())
     return said if len(said) <= _SUMMARY else said[:_SUMMARY].rpartition(" ")[0] or said[:_SUMMARY]
 
@@ -297,11 +284,9 @@ def _fault_in_fields(fields: Mapping[str, Value], scenario: Scenario, target: Ca
     """Say which field contradicts the tools, or the right action."""
     listed = fields["relevant_tools_sorted"]
     named = {item.split("(")[0].strip() for item in (listed if isinstance(listed, tuple) else (listed,))}
-    shown = set(_shown_names(scenario))
-    if unknown := sorted(named - shown):
+    if unknown := sorted(named - set(_shown_names(scenario))):
         return f"it names a tool that is not shown: {unknown[0][:80]}"
-    needed = [call.name for call in right_calls(scenario, target) if call.name not in named]
-    if needed:
+    if needed := [call.name for call in right_calls(scenario, target) if call.name not in named]:
         return f"it does not name {needed[0]} as relevant, which is called"
     if right_decision(target) is Decision.CALL and fields["tool_needed"] == "false":
         return "it says that no tool is needed, and a call is right"

@@ -70,8 +70,7 @@ def gap_of(rows: Sequence[Row], by_format: str) -> tuple[float | None, float | N
         return (read - meant) / size if size else None
 
     found = (sum(h_s) - sum(h_i)) / sum(sizes)
-    limits = bootstrap(len(bases), gap)
-    if limits is None:
+    if (limits := bootstrap(len(bases), gap)) is None:
         flat = wilson(round(len(bases) * abs(found)), len(bases))
         assert flat.low is not None and flat.high is not None
         return (found, flat.low, flat.high) if found >= 0 else (found, -flat.high, -flat.low)

@@ -30,11 +30,9 @@ _RIGHT = {"none": "no call: no function shown serves", "any": "a call, whichever
 
 def sections(episode: Episode, scenario: Scenario) -> Iterator[Section]:
     """Return the parts this task adds to the page, below the query."""
-    gold = gold_turns(scenario)
-    if gold is not None:
+    if (gold := gold_turns(scenario)) is not None:
         yield Section.of("Right calls, by request", [shorten(line) for line in _turn_lines(scenario, gold)])
-        found = read_missing_turn(episode, scenario)
-        if found is not None:
+        if (found := read_missing_turn(episode, scenario)) is not None:
             yield Section.of(f"Request {found.turn + 1}, in which something is missing", missing_lines(found))
         return
     said = dialogue(scenario)
@@ -119,13 +117,11 @@ def notes(summaries: Sequence[Summary], run: RunView) -> Iterator[str]:
         yield "propensity: the beginning of a call against refusals, each exp of the mean log-probability per token"
     yield from reasoning_notes(run.job)
     yield from _data(run)
-    malformed = sum(summary.facts["malformed"] for summary in own)
-    if malformed:
+    if malformed := sum(summary.facts["malformed"] for summary in own):
         yield f"{malformed:,} malformed attempt{'' if malformed == 1 else 's'}: meant as a call, and none can be read"
         yield from _examples(run)
     yield from missing_note(own)
-    only = sum(summary.facts["bfcl_only"] for summary in own)
-    if only:
+    if only := sum(summary.facts["bfcl_only"] for summary in own):
         yield f"Gap(BFCL): BFCL reads a call in {only:,} output{'' if only == 1 else 's'} where no call is attempted (arguments without names)"
 
 
@@ -140,8 +136,7 @@ def _data(run: RunView) -> Iterator[str]:
         counts = " and ".join(f"{count:,} in {language}" for (name, language), count in sorted(translated.items()) if name == source)
         yield f"translated rows ({counts}): {_TRANSLATORS.get(source, source)}"
     scenarios = [one for one in run.scenarios() if one.group in SUBSETS]
-    sources = dict.fromkeys(one.source.name for one in scenarios if one.source.name)
-    if sources:
+    if sources := dict.fromkeys(one.source.name for one in scenarios if one.source.name):
         yield f"rows: {', '.join(sources)}"
     asked = {one.group for one in scenarios} - {*MULTI_TURN}
     if asked and not {"live_irrelevance", "live_relevance"} <= asked:
@@ -177,8 +172,7 @@ _VARIANT = "Baseline"
 def beside(run: RunView) -> Beside | None:
     """Return the study's table, in each language that was run; None for rows that are not BFCL's."""
     scenarios = [one for one in run.scenarios() if one.group in SUBSETS]
-    counts = Counter(one.language for one in scenarios)
-    if not counts:
+    if not (counts := Counter(one.language for one in scenarios)):
         return None
     languages = list(counts)
     names = {language: ALL if len(languages) == 1 else f"{ALL}, {language}" for language in languages}

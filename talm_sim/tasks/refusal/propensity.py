@@ -143,8 +143,7 @@ def _opening(model: TextModel, template: str) -> str:
             return style.option(Option(behaviour=Behaviour.TOOL_CALL, text=calls[0].json))
 
         return _checked(_common_opening(write), template)
-    form = format_of_template(model.chat_template)
-    if form is None:
+    if (form := format_of_template(model.chat_template)) is None:
         raise PrerequisiteError(
             f"--propensity: the chat template of {model.name} uses no tool-call format that talm-sim knows; give --template {TOLD[0]}."
         )

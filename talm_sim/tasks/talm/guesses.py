@@ -81,8 +81,7 @@ def _was_given(value: Any, event: ToolEvent, missing: Missing, episode: Episode,
     if said and not _is_elsewhere(value, missing, scenario):
         return True
     # Calls of one turn were written before any of them was answered; a graph that interrupts itself has its answer before it goes on.
-    place = next(number for number, one in enumerate(episode.events) if one is event)
-    for other in episode.events[:place]:
+    for other in episode.events[: next(number for number, one in enumerate(episode.events) if one is event)]:
         if isinstance(other, HumanEvent):
             before = other.turn < event.turn or other.by == "interrupt"
             if before and not other.declined and (reveals(other, missing) or text_has_value(other.answer, value)):

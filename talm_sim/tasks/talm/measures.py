@@ -166,8 +166,7 @@ def _blocker_measures(scored: Sequence[Row]) -> Iterator[Measure]:
 
 def _mark_measures(scored: Sequence[Row]) -> Iterable[Measure]:
     """Return measures of the marks that a person gave to questions, and of how often the rule agrees."""
-    asking = asking_of(scored)
-    if asking is not None and asking.marked:
+    if (asking := asking_of(scored)) is not None and asking.marked:
         about, left = "questions, as the person marked them", asking.marked - asking.compared
         yield _line(share_of_counts(scored, "appropriate", "marked"), "appropriate", about, "of the marked questions")
         rest = f"; {left} not compared, as what is missing is not known" if left else ""
@@ -209,13 +208,11 @@ def _notes(scored: Sequence[Row], judge: str | None, *, own: bool) -> Iterable[s
     paired = [row for row in judged if row.values.get("unexpected") is not None]
     if paired and len(paired) < len(judged):
         yield f"unexpected is over the {len(paired)} of {len(judged)} episodes whose perfect pair was judged"
-    asking = asking_of(scored)
-    if asking is not None:
+    if (asking := asking_of(scored)) is not None:
         yield _asking_sentence(asking, _blockers_of(scored))
     yield from _waiting_notes(scored)
     yield from person_notes(scored)
-    in_words = sum("open_questions" in row.values for row in scored)
-    if in_words and not (own and asking):
+    if (in_words := sum("open_questions" in row.values for row in scored)) and not (own and asking):
         yield f"{in_words} of {len(scored)} episodes asked in plain text, and got no reply"
 
 
@@ -240,8 +237,7 @@ def _asking_sentence(asking: AskScores, found: BlockerScores) -> str:
 
 
 def _waiting_notes(scored: Sequence[Row]) -> Iterator[str]:
-    answers = sum(int(row.values.get("waited_answers") or 0) for row in scored)
-    if answers:
+    if answers := sum(int(row.values.get("waited_answers") or 0) for row in scored):
         seconds = sum(float(row.values.get("waited_seconds") or 0) for row in scored)
         yield f"people answered {_count(answers, 'time')} in {seconds:,.0f} s, {seconds / answers:,.1f} s each from asking to answering"
     stood_in, in_json = (sum(int(row.values.get(name) or 0) for row in scored) for name in ("stand_ins", "stand_ins_in_json"))

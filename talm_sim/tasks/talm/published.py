@@ -132,8 +132,7 @@ def read_queries(directory: Path) -> list[Scenario]:
     """
     found: list[tuple[str, dict[str, Any], str, list[FunctionKey]]] = []
     for file in sorted(_folder(directory, "benchmark").glob("*/all_*_queries.json")):
-        group = _GROUPS.get(file.parent.name.lower())
-        if group is not None:
+        if (group := _GROUPS.get(file.parent.name.lower())) is not None:
             for where, entry in _entries(file):
                 apis = _objects(entry.get("api_list", []), f"{where}, 'api_list'")
                 keys = [function_key(api.get("category_name"), api.get("tool_name"), api.get("api_name")) for api in apis]
@@ -278,8 +277,7 @@ def _verdicts(group: str, entry: dict[str, Any], episode: str, where: str) -> It
 
 
 def _number(entry: dict[str, Any], key: str, where: str) -> float | None:
-    value = entry.get(key)
-    if value is not None and not isinstance(value, int | float):
+    if (value := entry.get(key)) is not None and not isinstance(value, int | float):
         raise PrerequisiteError(f"{where}: '{key}' must be a number, not {value!r:.40}.")
     return value
 

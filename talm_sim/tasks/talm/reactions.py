@@ -65,8 +65,7 @@ def behaviour_after_fault(episode: Episode) -> dict[str, bool]:
     tool that failed answered in a later turn than its last fault; otherwise, one that ended with an answer either reported the failure or
     ignored it.
     """
-    faults = [event for event in episode.tool_events if event.broken]
-    if not faults:
+    if not (faults := [event for event in episode.tool_events if event.broken]):
         return {}
     first: dict[str, int] = {}
     last: dict[str, int] = {}

@@ -67,23 +67,19 @@ class PerfectQueries:
 
     def find_masked_tool(self, query: PublishedQuery) -> Recovered:
         """Find the tool that a query with unavailable tools lacks."""
-        base = _only(self._by_text, query.text)
-        if base is None:
+        if (base := _only(self._by_text, query.text)) is None:
             return Recovered()
-        gone = [name for name in base.tools if name not in query.tools]
-        if not gone:
+        if not (gone := [name for name in base.tools if name not in query.tools]):
             return Recovered(base.id, unchanged=set(base.tools) == set(query.tools))
         return Recovered(base.id, Missing(kind=MissingKind.TOOL, name=gone[0]) if len(gone) == 1 else None)
 
     def find_removed_words(self, query: PublishedQuery) -> Recovered:
         """Find the words that an under-specified query lacks. A person who is asked for them says them as they stood there."""
-        base = _only(self._by_tools, frozenset(query.tools))
-        if base is None:
+        if (base := _only(self._by_tools, frozenset(query.tools))) is None:
             return Recovered()
         if _plain(base.text) == _plain(query.text):
             return Recovered(base.id, unchanged=True)
-        lacking = lacking_words(base.text, query.text)
-        if not lacking:
+        if not (lacking := lacking_words(base.text, query.text)):
             return Recovered(base.id)
         words, about = zip(*lacking, strict=True)
         name, removed, answer = ", ".join(about), " ... ".join(words), ", ".join(words)

@@ -104,8 +104,7 @@ class PerfectPairs(Generic[T]):
 
     def of(self, base: str, epoch: int) -> T | None:
         """Return what is known of the perfect episode of scenario `base`, or None where there is none."""
-        epochs = self._by_scenario.get(base)
-        if not epochs:
+        if not (epochs := self._by_scenario.get(base)):
             return None
         return epochs[epoch] if epoch in epochs else epochs[min(epochs)]
 
@@ -259,8 +258,7 @@ def _rows_of(name: str, group: Sequence[_Seen], table: _VerdictTable, partner: _
             reason = "awareness questions alone" if one.awareness_alone else passes.reason
             more["why"] = {} if passes.judge else {"pass_rate": reason}
         known = {"epoch": one.epoch, "group": name, "not_scored": one.not_scored, "silent": one.silent, "remarks": one.remarks}
-        row = Row(episode=one.id, scenario=one.scenario, base=one.base, **known, **more)
-        found.append(row)
+        found.append(Row(episode=one.id, scenario=one.scenario, base=one.base, **known, **more))
     return found
 
 

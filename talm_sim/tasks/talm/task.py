@@ -134,8 +134,7 @@ class TalmTask(AgentTask[TalmOptions]):
         if job.config.scenarios is not None or chosen == "full":
             return every
         queries = draw_sample(one.id for one in self.read(("perfect",))) if chosen == "sample" else QUICK
-        found = [one for one in every if one.base in queries]
-        if not found:
+        if not (found := [one for one in every if one.base in queries]):
             raise PrerequisiteError(f"set {chosen or 'quick'} has no scenario of group {' or '.join(job.groups)}; add --set full.")
         return found
 
@@ -156,8 +155,7 @@ class TalmTask(AgentTask[TalmOptions]):
         if isinstance(scenario.target, dict):
             kind = scenario.target["type"]
             raise PrerequisiteError(f"{where}: target: is of type '{kind}'; task {self.name} reads facts.{did_you_mean(kind, ['facts'])}")
-        fault = fault_in_user_turns(scenario.turns)
-        if fault:
+        if fault := fault_in_user_turns(scenario.turns):
             raise PrerequisiteError(f"{where}: {fault}")
         return scenario
 
@@ -241,8 +239,7 @@ class TalmTask(AgentTask[TalmOptions]):
         if run.job.options.human == "simulated":
             yield from knowledge_notes(run.scenarios())
         yield from persona_note(run.job.options.human, run.job.options.persona)
-        unparsed = sum(summary.facts["unparsed"] for summary in real)
-        if unparsed:
+        if unparsed := sum(summary.facts["unparsed"] for summary in real):
             what = f"{unparsed:,} awareness answer{'' if unparsed == 1 else 's'}"
             yield f"{what} neither Yes, No nor I don't know; counted as not aware"
 

@@ -115,8 +115,7 @@ class JinjaTemplate:
         """Return the parameters of the macro; one that nobody gives is undefined, which is reported when it is used."""
         from jinja2.runtime import Macro
 
-        found = getattr(self._module, macro, None)
-        if not isinstance(found, Macro):
+        if not isinstance(found := getattr(self._module, macro, None), Macro):
             raise PrerequisiteError(f"{self._place}: no macro '{macro}'; a template needs {_list_macros()}.")
         return tuple(found.arguments)
 

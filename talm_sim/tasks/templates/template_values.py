@@ -12,8 +12,7 @@ from talm_sim.types import JsonObject
 
 def read_call(text: str) -> CallToWrite:
     """Read `{"name": ..., "arguments": {...}}`; `parameters` is accepted in place of `arguments`."""
-    value = _object(text)
-    if value is not None:
+    if (value := _object(text)) is not None:
         name, arguments = value.get("name"), value.get("arguments", value.get("parameters"))
         if isinstance(name, str) and name and isinstance(arguments, dict):
             return CallToWrite(name, arguments, text)

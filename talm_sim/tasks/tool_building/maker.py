@@ -16,13 +16,12 @@ from talm_sim.common.digests import derive_seed, digest
 from talm_sim.common.plain_files import LARGEST_SETTINGS, read_text
 from talm_sim.config import GEN, OPE, ModelName, option
 from talm_sim.errors import PrerequisiteError
-from talm_sim.models.base import Model
 from talm_sim.models.metering import max_tokens_of
 from talm_sim.scenarios.making.options import RULES, MakingOptions
 from talm_sim.scenarios.making.outcome import Made
 from talm_sim.scenarios.making.prompts import ASKED_AGAIN, ask, load_writer_prompts
 from talm_sim.tasks.bounds import Bound
-from talm_sim.tasks.makers import Listing, Maker, OpenModel
+from talm_sim.tasks.makers import Listing, WritingMaker
 
 _TOOLS, _CODE, _TESTS = "tools", "api.py", "api_test.py"
 _BLOCK = re.compile(r"^```[ \t]*(\w*)[^\n]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -53,7 +52,7 @@ class Document:
         return digest(self.text)
 
 
-class ToolMaker(Maker[BuildOptions, Document, Made]):
+class ToolMaker(WritingMaker[BuildOptions, Document, Made]):
     """Has a model draft a tool from each document, and keeps those that run, pass their tests and are described rightly.
 
     This is Fail-TaLMs, section 3.1. What is kept is a tool folder, `--tools-from fail-talms:OUT/tools`.
@@ -75,7 +74,6 @@ class ToolMaker(Maker[BuildOptions, Document, Made]):
         check_sandbox(())
         self._prompts = load_writer_prompts("talm_sim.tasks.tool_building", options.prompts)
         self.wording = self._prompts.digest
-        self._model: Model | None = None
 
     def load(self) -> Sequence[Document]:
         """Read the documents: one file, or each of a folder."""
@@ -94,10 +92,6 @@ class ToolMaker(Maker[BuildOptions, Document, Made]):
                 raise PrerequisiteError(f"{file}: another document is also named '{document.id}'; rename one of them.")
             found[document.id] = document
         return [*found.values()]
-
-    def open(self, sources: Sequence[Document], open_model: OpenModel) -> None:
-        """Open the model."""
-        self._model = open_model()
 
     async def make(self, source: Document) -> Made:
         """Ask for drafts until one is kept, at most as often as there are attempts."""
@@ -156,11 +150,6 @@ class ToolMaker(Maker[BuildOptions, Document, Made]):
         kept = any(one["kept"] for one in report["tools"])
         network = "" if self.options.network == "off" else ",network=on"
         return [f"use them: --tools-from fail-talms:{self.options.out / _TOOLS}{network} --trust"] if kept else []
-
-    async def aclose(self) -> None:
-        """Close the model."""
-        if self._model is not None:
-            await self._model.aclose()
 
     def _keep(self, draft: _Draft, source: Document) -> dict[str, Any]:
         folder = self.options.out / _TOOLS / (draft.category or "built") / draft.name
@@ -251,8 +240,7 @@ def _read_draft(text: str) -> _Draft:
     metadata = next((found for language, body in blocks if (found := _object_in(body)) is not None), None)
     if metadata is None:
         raise _DraftError("its answer has no block of metadata: a JSON object with an 'api_list'")
-    name = metadata.get("tool_name")
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    if not isinstance(name := metadata.get("tool_name"), str) or not _NAME.fullmatch(name):
         raise _DraftError(f"metadata: tool_name: {str(name)[:80]!r} is not a name of letters, digits and underscores")
     functions = _check_metadata(metadata["api_list"], code)
     used = {node.id for node in ast.walk(ast.parse(tests)) if isinstance(node, ast.Name)}

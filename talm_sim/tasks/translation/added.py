@@ -61,8 +61,7 @@ def ways_to_say(text: str, values: Sequence[str], language: str) -> list[str]:
     >>> ways_to_say("Is Italy or Greece larger?", ["IT"], "vi"), ways_to_say("Is Italy or Greece larger?", ["GR"], "vi")
     (['Italy', 'Ý'], ['Greece', 'its Vietnamese name'])
     """
-    said = said_as(text, values)
-    if not said:
+    if not (said := said_as(text, values)):
         return []
     known = any(words_for(value) for value in values)
     return [said, *(names_in(values, language) or [f"its {LANGUAGES[language].name} name"] * known)]

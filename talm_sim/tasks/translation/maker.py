@@ -13,7 +13,6 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from talm_sim.common.digests import derive_seed, digest
 from talm_sim.config import GEN, OPE, ModelName, option
 from talm_sim.errors import PrerequisiteError
-from talm_sim.models.base import Model
 from talm_sim.models.metering import max_tokens_of
 from talm_sim.scenarios.jsonl import short_form
 from talm_sim.scenarios.making.options import MakingOptions
@@ -22,7 +21,7 @@ from talm_sim.scenarios.making.prompts import ASKED_AGAIN, ask, load_writer_prom
 from talm_sim.scenarios.making.review import Reviewer
 from talm_sim.scenarios.making.state import FixedSettings
 from talm_sim.tasks.bounds import Bound
-from talm_sim.tasks.makers import Listing, Maker, OpenModel
+from talm_sim.tasks.makers import Listing, WritingMaker
 from talm_sim.tasks.translation.added import ways_to_say
 from talm_sim.tasks.translation.languages import ENGLISH, LANGUAGES
 from talm_sim.tasks.translation.translation_checks import RULES_VERSION, NeededValue, Translation, check_translation
@@ -92,7 +91,7 @@ class TranslationOutcome(Made):
         return f"{made}: {_with_subject(self.rejected[-1])}" if self.given_up and self.rejected else made
 
 
-class TranslationMaker(Maker[TranslateOptions, Dialogue, TranslationOutcome]):
+class TranslationMaker(WritingMaker[TranslateOptions, Dialogue, TranslationOutcome]):
     """Translates what the user says, and keeps everything else."""
 
     options_model = TranslateOptions
@@ -109,25 +108,19 @@ class TranslationMaker(Maker[TranslateOptions, Dialogue, TranslationOutcome]):
         self._scenarios = scenarios
         self._prompts = load_writer_prompts(_PROMPTS, options.prompts)
         self.wording = self._prompts.digest
-        self._model: Model | None = None
 
     def load(self) -> Sequence[Dialogue]:
         """Put the rows together in which the user says the same; rows that cannot be translated are left out."""
         said: dict[str, list[Scenario]] = {}
         dropped = []
         for scenario in self._scenarios:
-            reason = _explain_drop(scenario)
-            if reason:
+            if reason := _explain_drop(scenario):
                 dropped.append(DroppedSource(scenario.id, reason))
             else:
                 said.setdefault(digest([turn.messages for turn in scenario.turns]), []).append(scenario)
         self.dropped = dropped
         known = {one.id: one for one in self._scenarios}
         return [Dialogue(tuple(rows), needed_values(_with_bases(rows, known))) for rows in said.values()]
-
-    def open(self, sources: Sequence[Dialogue], open_model: OpenModel) -> None:
-        """Open the model."""
-        self._model = open_model()
 
     async def make(self, source: Dialogue) -> TranslationOutcome:
         """Translate all that is said in the rows; a row of which a text fails is given up."""
@@ -231,11 +224,6 @@ class TranslationMaker(Maker[TranslateOptions, Dialogue, TranslationOutcome]):
             found += [what.format_map(one) for one in listed[:_MOST_TOLD]]
             found += [f"... and {len(listed) - _MOST_TOLD:,} more; report.json lists them"] if len(listed) > _MOST_TOLD else []
         return found
-
-    async def aclose(self) -> None:
-        """Close the model."""
-        if self._model is not None:
-            await self._model.aclose()
 
 
 def _explain_drop(scenario: Scenario) -> str:

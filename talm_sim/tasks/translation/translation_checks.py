@@ -87,8 +87,7 @@ _Check = Callable[[Translation], Iterator[str]]
 
 def _check_english(found: Translation) -> Iterator[str]:
     values = [one for needed in found.needed for one in (needed.value, *needed.others)]
-    same = _runs(found.before, values) & _runs(found.text, values)
-    if same:
+    if same := _runs(found.before, values) & _runs(found.text, values):
         yield f"keeps English words: {min(same)}"
 
 
@@ -145,8 +144,7 @@ def _check_numbers(found: Translation) -> Iterator[str]:
         else:
             lacking.append(_describe_month(number, month, found.language) if month else number)
     added = [min(readings, key=len) for place, readings in enumerate(written) if place not in used and not readings & english.allowed]
-    said = [f"lacks {_list(lacking)}"] * bool(lacking) + [f"has {_list(added)} in addition"] * bool(added)
-    if said:
+    if said := [f"lacks {_list(lacking)}"] * bool(lacking) + [f"has {_list(added)} in addition"] * bool(added):
         yield f"changes the numbers: {' and '.join(said)}"
 
 

@@ -28,8 +28,7 @@ def needed_values(scenarios: Iterable[Scenario]) -> tuple[NeededValue, ...]:
 
 
 def _values_of(scenario: Scenario) -> Iterator[NeededValue]:
-    target = scenario.target
-    if isinstance(target, Calls):
+    if isinstance(target := scenario.target, Calls):
         for call in target.accepted:
             for name, accepted in call.arguments.items():
                 yield from _accepted(name, accepted)

@@ -57,8 +57,7 @@ class BehaviourLlmJudge(Judge):
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
         """Judge one episode."""
-        reason = reason_unjudged(episode, scenario)
-        if reason:
+        if reason := reason_unjudged(episode, scenario):
             return self.verdict(episode, None, reason)
         assert isinstance(scenario.target, Choice)
         gold, answer = scenario.target.gold, self.material(episode)
@@ -75,8 +74,7 @@ class BehaviourLlmJudge(Judge):
             with self.vote(episode):
                 for attempt in range(1, _ATTEMPTS + 1):
                     reply = await self.reply(episode, messages, settings)
-                    label = read_classification(reply)
-                    if label is not None:
+                    if (label := read_classification(reply)) is not None:
                         again = " (asked again)" if attempt > 1 else ""
                         return self.verdict(episode, label == gold, f"taken for {label}, right is {gold}{again}", label=label)
                     messages += [AIMessage(reply or "(nothing)"), HumanMessage(_REPAIR)]

@@ -115,8 +115,7 @@ class ItemMaker(Maker[GenerateOptions, SourceQuestion, ItemOutcome]):
         """Take the scenarios apart; see `source_questions`."""
         from talm_sim.world.described import built_in_tools  # not at the top: it opens the service
 
-        file = self.options.file
-        if file is not None and is_other_row(_first_line(file)):
+        if (file := self.options.file) is not None and is_other_row(_first_line(file)):
             found, self.dropped = read_other_rows(local_file(file))
         else:
             found, self.dropped = source_questions(_scenarios(file), built_in_tools().specs)

@@ -219,8 +219,7 @@ def _precision(run: RunView) -> dict[str, str]:
 def _precision_notes(run: RunView) -> Iterator[str]:
     scored = (Scored.of(episode) for episode in run.episodes())
     halves = [one for one in scored if one.option_scores and one.precision is not None and one.precision.half]
-    close = sum(_margin(one) < _UNSETTLED for one in halves)
-    if close:
+    if close := sum(_margin(one) < _UNSETTLED for one in halves):
         dtype = " and ".join(sorted({one.precision.dtype for one in halves if one.precision}))
         yield (
             f"{close:,} of {len(halves):,} rows are decided by less than {_UNSETTLED} nat, by which a score in {dtype} can move with what is "
@@ -240,8 +239,7 @@ def _labels(verdicts: Iterable[Verdict], ids: set[str]) -> Labels:
             own = said.setdefault(verdict.judge, {})  # of a judge that was asked and decided nothing, too: no other takes its place
             if verdict.label:
                 own[verdict.episode_id] = verdict.label if verdict.label in BEHAVIOURS else UNPARSED
-    order = [name for name in JUDGES if name in said]
-    if not order:
+    if not (order := [name for name in JUDGES if name in said]):
         return Labels(None, {}, ("no judge has labelled these answers",) if ids else ())
     judge, *others = order
     notes = []

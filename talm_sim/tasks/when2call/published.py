@@ -173,11 +173,9 @@ def scenario_of(row: Any, where: str = "the row") -> Scenario:
 
 def row_of(scenario: Scenario) -> dict[str, Any]:
     """Turn a scenario of this task into a row as published, keys in the published order."""
-    choice = scenario.target
-    if not isinstance(choice, Choice):
+    if not isinstance(choice := scenario.target, Choice):
         raise PrerequisiteError(f"scenario '{scenario.id}': has no options to choose from; only scenarios of task {TASK} become rows.")
-    lacking = [behaviour.value for behaviour in Behaviour if choice.text_of(behaviour) is None]
-    if lacking:
+    if lacking := [behaviour.value for behaviour in Behaviour if choice.text_of(behaviour) is None]:
         raise PrerequisiteError(f"scenario '{scenario.id}': has no {lacking[0]} option; a When2Call row needs all four.")
     if len(scenario.turns) > 1 or [message["role"] for message in scenario.turns[0].messages] != ["user"]:
         raise PrerequisiteError(f"scenario '{scenario.id}': has more than one question; a When2Call row has one.")
@@ -219,12 +217,9 @@ def _gold(row: Mapping[str, Any], where: str) -> Behaviour:
 
 
 def _answers(row: Mapping[str, Any], where: str) -> dict[Behaviour, str]:
-    """Return the options, in the order of the data."""
-    answers = row.get("answers")
-    if not isinstance(answers, dict) or not answers:
+    if not isinstance(answers := row.get("answers"), dict) or not answers:
         raise PrerequisiteError(f"{where}: answers: missing or no object; write an answer for each of {', '.join(Behaviour)}.")
-    unknown = [key for key in answers if key not in list(Behaviour)]
-    if unknown:
+    if unknown := [key for key in answers if key not in list(Behaviour)]:
         raise PrerequisiteError(f"{where}: answers.{unknown[0]}: unknown behaviour.{did_you_mean(unknown[0], list(Behaviour))}")
     for behaviour in Behaviour:
         if behaviour not in answers:
@@ -242,8 +237,7 @@ def _answers(row: Mapping[str, Any], where: str) -> dict[Behaviour, str]:
 
 
 def _tools(row: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
-    tools = row.get(key)
-    if not isinstance(tools, list):
+    if not isinstance(tools := row.get(key), list):
         raise PrerequisiteError(f"{where}: {key}: is not a list; give a list of JSON texts, one per tool ([] for none).")
     return tuple(_tool_text(tool, f"{key}.{number}", where) for number, tool in enumerate(tools))
 
@@ -275,8 +269,7 @@ def _missing(gold: Behaviour, held_out: str, tools: tuple[str, ...], original: t
 
 def _text(row: Mapping[str, Any], key: str, where: str, *, filled: bool = False, default: str | None = None) -> str:
     """Return a text of the row; None counts as absent."""
-    value = row.get(key)
-    if value is None:
+    if (value := row.get(key)) is None:
         if default is None:
             raise PrerequisiteError(f"{where}: {key}: missing; a When2Call row needs it.")
         return default

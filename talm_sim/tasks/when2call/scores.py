@@ -84,8 +84,7 @@ def macro_f1_interval(matrix: Counts, repeats: Iterable[Cells] = ()) -> tuple[fl
         repeats: The cells in which each scenario's epochs are counted.
     """
     n = sum(map(sum, matrix))
-    value = macro_f1(matrix)
-    if value is None:
+    if (value := macro_f1(matrix)) is None:
         return None
     changes = _changes(matrix)
     first = sum(cell / n * change for counts, row in zip(matrix, changes, strict=True) for cell, change in zip(counts, row, strict=True))

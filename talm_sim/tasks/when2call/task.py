@@ -56,8 +56,7 @@ def _options(episode: Episode, target: Choice) -> Iterator[tuple[Line, ...]]:
     for one in target.options:
         chosen = one.behaviour is scored.chosen
         parts = [Line(text=f"{one.behaviour.value:<17}", style="strong" if chosen else "plain")]
-        score = scores.get(one.behaviour)
-        if score is not None:
+        if (score := scores.get(one.behaviour)) is not None:
             parts.append(Line(text=f"{score.logprob:>10.2f}  {score.per_byte:>8.4f} per byte  {score.tokens:>4} tokens"))
         if one.behaviour is target.gold:
             parts.append(Line(text="  right", style="good"))
@@ -76,8 +75,7 @@ def _read_item(line: Any, where: str, task: str) -> Scenario:
         raise PrerequisiteError(f"{where}: target: is not a choice; a scenario of task {TASK} needs one, with options and the gold behaviour.")
     if scenario.group != scenario.target.gold:
         raise PrerequisiteError(f"{where}: group: is '{scenario.group}'; write the gold behaviour '{scenario.target.gold}'.")
-    fault = fault_in_question(scenario)
-    if fault:
+    if fault := fault_in_question(scenario):
         raise PrerequisiteError(f"{where}: {fault}")
     return scenario
 
@@ -272,13 +270,10 @@ class When2CallTask(AskingTask[When2CallOptions]):
             elif judge is not None:
                 rules = " (rules, no model; weak beside behaviour-llm)" if judge == "behaviour" else ""
                 yield f"mode judge: free answers, classified by judge {judge}{rules}"
-            unparsed = summary.facts["unparsed"]
-            if unparsed:
+            if unparsed := summary.facts["unparsed"]:
                 yield f"{unparsed:,} answer{'' if unparsed == 1 else 's'} could not be classified; counted as wrong"
-            if summary.n:
-                tool = summary.measure("tool_hallucination")
-                if tool is not None and not tool.n:
-                    yield "no row shows no tools (and has gold cannot_answer): there is no tool hallucination rate"
+            if summary.n and (tool := summary.measure("tool_hallucination")) is not None and not tool.n:
+                yield "no row shows no tools (and has gold cannot_answer): there is no tool hallucination rate"
         yield from reasoning_notes(run.job)
         if options.choices == "published":
             given = run.job.config.temperature

@@ -268,8 +268,7 @@ class _Fields:
             read = ref in self._read
             self._read.add(ref)
             return not read and self.collect(find_part(self._root, ref), depth + 1)
-        choices = [one for word in ("anyOf", "oneOf", "allOf") for one in schema.get(word, ())]
-        if choices:
+        if choices := [one for word in ("anyOf", "oneOf", "allOf") for one in schema.get(word, ())]:
             return any([self.collect(one, depth + 1) for one in choices])
         kind, fields = schema.get("type"), schema.get("properties")
         if kind == "array":

@@ -108,8 +108,7 @@ class ModelRepeat(ModelPerturbation):
 
     async def instead(self, call: ModelCall) -> ModelTurn | None:
         """Say the same again."""
-        last = call.previous
-        if last is None:
+        if (last := call.previous) is None:
             return None
         calls = tuple(one.model_copy(update={"id": _id(call, place)}) for place, one in enumerate(last.tool_calls))
         broken = tuple(one.model_copy(update={"id": _id(call, len(calls) + place)}) for place, one in enumerate(last.unparsable_calls))
@@ -161,8 +160,7 @@ def _half(text: str) -> str:
 def _cut_call(call: ToolCall | UnparsableCall) -> UnparsableCall:
     """Return a call without the second half of its arguments."""
     whole = json.dumps(call.arguments, ensure_ascii=False) if isinstance(call, ToolCall) else call.raw
-    cut = parse_call(call.id, call.name, _half(whole))
-    if isinstance(cut, UnparsableCall):
+    if isinstance(cut := parse_call(call.id, call.name, _half(whole)), UnparsableCall):
         return cut
     assert isinstance(call, UnparsableCall)  # half of an object is none
     return call

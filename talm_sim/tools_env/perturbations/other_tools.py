@@ -96,8 +96,7 @@ class Replacement(Perturbation):
         for place, tool in enumerate(tools):
             if self.options.tool not in ("", tool.name):
                 continue
-            other = self._find_substitute(tool, tools, left, pool)
-            if other is None:
+            if (other := self._find_substitute(tool, tools, left, pool)) is None:
                 self.not_applicable += 1
             elif self.applies(tool.name):
                 left[place] = other

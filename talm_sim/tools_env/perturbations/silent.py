@@ -41,8 +41,7 @@ class SilentFault(Perturbation):
 
     async def after(self, call: Call, outcome: Outcome) -> Outcome | None:
         """Return the answer with other values; None where it has nothing to change."""
-        clean = outcome.value
-        if clean is None:
+        if (clean := outcome.value) is None:
             return None
         try:
             changed = await self.change(call, clean)
@@ -117,8 +116,7 @@ def _put_back(asked: Mapping[str, Any], sent: Mapping[str, Any], clean: Any, ans
 def _shift_of(asked: Mapping[str, Any], sent: Mapping[str, Any], moving: bool) -> Callable[[dt.date], dt.date | None]:
     """Return how the days of an answer are moved: as far as all days that were asked for, or by as many years; None for a day that stays."""
     days, years = days_in(asked), [name for name in sent if _is_year(asked.get(name)) and _is_year(sent[name]) and asked[name] != sent[name]]
-    first = next(iter(days), None)
-    if first is not None:
+    if (first := next(iter(days), None)) is not None:
         moved = days_in(sent)
         shifts = {days[name] - moved.get(name, days[name]) for name in days}
         by = days[first] - moved.get(first, days[first])

@@ -162,8 +162,7 @@ def _fields(value: Any) -> Iterator[tuple[dict[str, Any], str]]:
 
 def _change_record(record: dict[str, Any], name: str, other: Any) -> Any:
     """Return a record with another value, and the weekday of that value where it is a day."""
-    day = read_day(other)
-    if day is None:
+    if (day := read_day(other)) is None:
         return {**record, name: other}
     return move_days(record, lambda path, text, old: day if path == (name,) else None)
 
@@ -238,8 +237,7 @@ def _converted(value: float, unit: str) -> float:
     if unit not in _MIXED_UP:
         return value
     other = _MIXED_UP[unit]
-    found = convert(float(value), unit, other)
-    if found is None or not math.isfinite(found):
+    if (found := convert(float(value), unit, other)) is None or not math.isfinite(found):
         return value
     if isinstance(value, int):
         return round(found) if abs(round(found) - found) <= _ROUNDING * abs(found) else value

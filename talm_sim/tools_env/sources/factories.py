@@ -59,8 +59,7 @@ def check_maker(maker: Any) -> None:
     except (TypeError, ValueError):
         return  # written in C; calling it will tell
     kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    needed = [one.name for one in parameters if one.default is one.empty and one.kind not in kinds]
-    if needed:
+    if needed := [one.name for one in parameters if one.default is one.empty and one.kind not in kinds]:
         fix = "pass a function marked @talm_sim.tool_factory that creates it" if isinstance(maker, type) else "give it a default"
         raise PrerequisiteError(f"{name_of(maker)}: takes '{needed[0]}', but is called without arguments; {fix}.")
 
@@ -149,8 +148,7 @@ def _is_tool(thing: Any) -> bool:
 def _public_methods(thing: Any) -> Iterator[str]:
     """Yield public methods in the order in which they are written, base classes first, without those that close the object."""
     written = [kind for kind in reversed(type(thing).__mro__) if kind.__module__.partition(".")[0] not in _NOT_THEIRS]
-    names = dict.fromkeys(name for kind in written for name in vars(kind))
-    for name in names:
+    for name in dict.fromkeys(name for kind in written for name in vars(kind)):
         found = inspect.getattr_static(thing, name)
         if not name.startswith("_") and name not in _CLOSING and (inspect.isroutine(found) or isinstance(found, staticmethod | classmethod)):
             yield name

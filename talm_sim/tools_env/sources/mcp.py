@@ -255,8 +255,7 @@ def _blocks(result: Any, *, whole: bool = False) -> Iterator[str]:
 
 def _answer_of(text: str) -> HttpResponse:
     """Return a text; one that is a JSON object or list is recorded as that, and read as it stands."""
-    value = read_json(text)
-    if not isinstance(value, dict | list):
+    if not isinstance(value := read_json(text), dict | list):
         return answer(text if isinstance(value, str) or json.dumps(value) != text else value)
     made = answer(value)
     return replace(made, headers=(*made.headers, (PLAIN_HEADER, "1")), body=text.encode()) if made.status == 200 else answer(text)

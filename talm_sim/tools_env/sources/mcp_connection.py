@@ -219,8 +219,7 @@ class Server:
                 raise PrerequisiteError(f"its list of tools is longer than {base.MOST_BYTES // 1_000_000} MB")
             if len(self.tools) > MOST_TOOLS:
                 raise PrerequisiteError(f"it has more than {MOST_TOOLS:,} tools")
-            cursor = page.next_cursor
-            if not cursor or not self._page:
+            if not (cursor := page.next_cursor) or not self._page:
                 return
             if cursor in seen:
                 raise PrerequisiteError(f"its list of tools does not end: the cursor '{escape_control(cursor[:40])}' came twice")
@@ -232,11 +231,9 @@ class Server:
         return {key: self._read_form(one.params, _REFUSED.get(one.method, nobody)) for key, one in (result.input_requests or {}).items()}
 
     def _read_form(self, params: Any, why: str = "") -> Form:
-        """Return a form that the server asks for."""
         if isinstance(params, types.ElicitRequestURLParams):
             why = f"it wanted to send the person to a web page ({(urlsplit(params.url).hostname or '')[:100]}), which is refused"
-        why = self._hide.text(why or _explain_refusal(params.message, params.requested_schema))
-        if why:
+        if why := self._hide.text(why or _explain_refusal(params.message, params.requested_schema)):
             log.warning("MCP server '%s': %s", self._request.name, why)
             raise PrerequisiteError(why)
         form = {"message": params.message, "fields": params.requested_schema, "source": self._request.name}
@@ -288,8 +285,7 @@ def _explain_odd_tool(tool: Any) -> str:
         return "it has no name."
     if len(to_json(tool)) > _MOST_DESCRIBED:
         return f"its description is longer than {_MOST_DESCRIBED:,} bytes."
-    schema = tool.get("inputSchema")
-    if not isinstance(schema, dict) or schema.get("type") != "object":
+    if not isinstance(schema := tool.get("inputSchema"), dict) or schema.get("type") != "object":
         return 'its inputSchema has no "type": "object".'
     return "" if isinstance(schema.get("properties", {}), dict) else "the properties of its inputSchema are not schemas."
 

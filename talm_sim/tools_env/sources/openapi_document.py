@@ -200,8 +200,7 @@ def _arguments(reading: Reading, operation: _Operation, deepest: int) -> tuple[C
     found, left = dict[str, _Argument](), dict[str, str]()
 
     def add(one: _Argument) -> None:
-        same = found.get(one.name)
-        if same is not None and same.required and one.required:
+        if (same := found.get(one.name)) is not None and same.required and one.required:
             raise PrerequisiteError(f"two parameters are called '{one.name}'; a tool's arguments need distinct names.")
         if same is not None:
             left[one.name] = f"the {(one if one.required else same).place} has one of this name, too."
@@ -259,8 +258,7 @@ def _body(reading: Reading, operation: Mapping[str, Any], deepest: int, taken: C
     if not content and not body.get("required"):
         return None, "", []
     texts = (kind for kind in content if _is_text(reading, content[kind], kind))
-    kind = (*filter(is_json, content), *filter(is_form, content), *texts, None)[0]
-    if kind is None:
+    if (kind := (*filter(is_json, content), *filter(is_form, content), *texts, None)[0]) is None:
         raise PrerequisiteError(f"it takes a body that is not JSON, a form or text ({', '.join(content) or 'no content type given'}).")
     schema = content[kind].get("schema", {})
     short, required = shorten(reading, schema, deepest + 1), bool(body.get("required"))

@@ -73,8 +73,7 @@ class Reading:
     def resolve(self, node: Mapping[str, Any], seen: tuple[str, ...] = ()) -> Mapping[str, Any]:
         """Follow a part's `$ref`; keywords beside it stay and win."""
         self.spend(1)
-        pointer = node.get("$ref")
-        if pointer is None:
+        if (pointer := node.get("$ref")) is None:
             return node
         self.spend(len(node))
         if pointer in seen:

@@ -124,7 +124,6 @@ def _cut_options(text: str) -> tuple[str, list[str]]:
 
 
 def _find_kind(kind: str) -> SourceKind:
-    """Return the kind of source with this name."""
     found = TOOL_SOURCES.get(kind)
     return found if isinstance(found, SourceKind) else SourceKind(found)
 

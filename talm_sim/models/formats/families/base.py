@@ -19,12 +19,7 @@ def cut(match: re.Match[str], at: int, stop: re.Pattern[str], form: str, name: s
     """Return a call that its mark identifies and that cannot be read."""
     text, found = match.string, stop.search(match.string, at)
     end = len(text) if found is None else found.end() if found["end"] else found.start()
-    return Piece(match.start(), end, (_unreadable_call(text[match.start() : end], name),), form)
-
-
-def _unreadable_call(written: str, name: str = "") -> ParsedCall:
-    """Return a call that cannot be read, as it was written."""
-    return ParsedCall(name or "unknown", raw=written.strip() or "(empty)")
+    return Piece(match.start(), end, (ParsedCall(name or "unknown", raw=text[match.start() : end].strip() or "(empty)"),), form)
 
 
 def arguments_at(text: str, at: int, ends: re.Pattern[str]) -> tuple[object, int]:
@@ -32,8 +27,7 @@ def arguments_at(text: str, at: int, ends: re.Pattern[str]) -> tuple[object, int
     at = skip_space(text, at)
     given = text[at : at + 1] == "{"
     value, at = read_json(text, at) if given else ({}, at)
-    closed = ends.match(text, at)
-    if closed is None:
+    if (closed := ends.match(text, at)) is None:
         raise BrokenError(at)
     if not given and closed.end() == len(text) and not closed[0].strip("` \t\r\n"):
         raise BrokenError(len(text))  # cut off where they would begin

@@ -62,8 +62,7 @@ def _reader(family: Family) -> Callable[[re.Match[str], ShownParameters], Piece]
             return cut(match, match.end(), stop, family.name, named["name"] if named else "")
         try:
             arguments, end = _Values(text, family.quote).read_mapping(called.end(), MOST_DEEP + 1, called["name"], shown)
-            closed = ends.match(text, end)
-            if closed is None:
+            if (closed := ends.match(text, end)) is None:
                 raise BrokenError(end)
         except BrokenError:
             return cut(match, called.end(), stop, family.name, called["name"])
@@ -108,8 +107,7 @@ class _Values:
             return self._list(at + 1, deep - 1)
         if first in ('"', "'"):
             return read_json(self.text, at)
-        bare = _BARE.match(self.text, at)
-        if bare is None:
+        if (bare := _BARE.match(self.text, at)) is None:
             raise BrokenError(at)
         try:
             return read_whole(bare[0]), bare.end()
@@ -131,8 +129,7 @@ class _Values:
         if self.text[at : at + 1] in ('"', "'"):
             key, end = read_json(self.text, at)
             return str(key), end
-        key = _KEY.match(self.text, at)
-        if key is None:
+        if (key := _KEY.match(self.text, at)) is None:
             raise BrokenError(at)
         return key[0], key.end()
 

@@ -86,8 +86,7 @@ def _form(mark: str) -> str:
 
 def _invoke(match: re.Match[str], shown: ShownParameters) -> Piece:
     text, form = match.string, _form(match[0])
-    named = _NAMED.match(text, match.end())
-    if named is None:
+    if (named := _NAMED.match(text, match.end())) is None:
         partly = _PARTLY.match(text, match.end())
         return cut(match, match.end(), _STOP, form, partly["name"] if partly else "")
     try:
@@ -104,13 +103,11 @@ def _parameters(text: str, at: int, name: str, shown: ShownParameters) -> tuple[
         stray = _STRAY.match(text, at)
         at = stray.end() if stray else at
     while parameter := _PARAMETER.match(text, at):
-        end = _VALUE_ENDS.search(text, parameter.end())
-        if end is None or not end["end"]:
+        if (end := _VALUE_ENDS.search(text, parameter.end())) is None or not end["end"]:
             raise BrokenError(len(text))
         arguments[parameter["key"]] = _value(parameter, text[parameter.end() : end.start()], name, shown)
         at = end.end()
-    closed = _ENDS.match(text, at)
-    if closed is None:
+    if (closed := _ENDS.match(text, at)) is None:
         raise BrokenError(at)
     return arguments, closed.end()
 

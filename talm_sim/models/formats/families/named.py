@@ -34,8 +34,7 @@ def _lines(match: re.Match[str], shown: ShownParameters) -> Piece:
         arguments, end = read_json(text, named.end())
     except BrokenError:
         return cut(match, named.end(), _STOP, "glm-4", named["name"])
-    ends = _ENDS.match(text, end)
-    if ends:
+    if ends := _ENDS.match(text, end):
         return Piece(match.start(), ends.end(), (ParsedCall(named["name"], arguments),), "glm-4")
     if named["name"] in shown:
         return cut(match, named.end(), _STOP, "glm-4", named["name"])
@@ -55,8 +54,7 @@ def _announced(match: re.Match[str], shown: ShownParameters) -> Piece:
             found = [ParsedCall(named["name"], arguments)]
         else:
             found, end = read_bare(text, match.end())
-        closed = _CALLING_ENDS.match(text, end)
-        if closed is not None:
+        if (closed := _CALLING_ENDS.match(text, end)) is not None:
             return Piece(match.start(), closed.end(), tuple(found), "json")
     except BrokenError:
         pass

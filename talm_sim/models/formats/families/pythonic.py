@@ -42,13 +42,11 @@ def _olmo(match: re.Match[str], _: ShownParameters) -> Piece:
     name = named["name"] if named else ""
     try:
         found, end = read_bare(text, start)
-        closed = _OLMO_STOP.match(text, skip_space(text, end))
-        if closed and closed["end"]:
+        if (closed := _OLMO_STOP.match(text, skip_space(text, end))) and closed["end"]:
             return Piece(match.start(), closed.end(), tuple(found), "olmo3")
     except BrokenError:
         pass
-    stop = _OLMO_STOP.search(text, start)
-    if stop is None or not stop["end"]:
+    if (stop := _OLMO_STOP.search(text, start)) is None or not stop["end"]:
         return cut(match, start, _OLMO_STOP, "olmo3", name)
     try:
         return Piece(match.start(), stop.end(), tuple(_read_unescaped(text[start : stop.start()].rstrip())), "olmo3")
@@ -60,8 +58,7 @@ def _read_unescaped(body: str) -> list[ParsedCall]:
     """Read calls whose texts have unescaped quotes, as the chat template writes them: a text ends before what can only follow one."""
     found, at = [], 0
     while at < len(body):
-        called = BARE_CALL.match(body, at)
-        if called is None:
+        if (called := BARE_CALL.match(body, at)) is None:
             raise BrokenError(at)
         arguments, at = _arguments(body, skip_space(body, called.end()))
         found.append(ParsedCall(called["name"], arguments))
@@ -72,16 +69,14 @@ def _read_unescaped(body: str) -> list[ParsedCall]:
 def _arguments(body: str, at: int) -> tuple[dict[str, Any], int]:
     arguments: dict[str, Any] = {}
     while body[at : at + 1] != ")":
-        key = _KEY.match(body, at)
-        if key is None:
+        if (key := _KEY.match(body, at)) is None:
             raise BrokenError(at)
         if not key["quote"]:
             arguments[key["key"]], at = read_expression(body, key.end())
             at = skip_space(body, at)
             at = skip_space(body, at + 1) if body[at : at + 1] == "," else at
             continue
-        end = _TEXT_ENDS[key["quote"]].search(body, key.end())
-        if end is None:
+        if (end := _TEXT_ENDS[key["quote"]].search(body, key.end())) is None:
             raise BrokenError(len(body))
         arguments[key["key"]] = body[key.end() : end.start()]
         at = end.end() - 1 if end[0].endswith(")") else end.end()
@@ -97,8 +92,7 @@ def _code(match: re.Match[str], shown: ShownParameters) -> Piece:
     stop = _CODE_STOP.search(text, start)
     try:
         found, end = read_bare(text, start)
-        closed = _CODE_STOP.match(text, skip_space(text, end))
-        if closed and closed["end"]:
+        if (closed := _CODE_STOP.match(text, skip_space(text, end))) and closed["end"]:
             return Piece(match.start(), closed.end(), tuple(found), "smollm3-code")
     except BrokenError:
         pass

@@ -48,14 +48,12 @@ _Rows = list[tuple[int, JsonObject]]
 
 def load_apibank(folder: Path) -> LoadedSource:
     """Read API-Bank's dialogues of levels 1 and 2."""
-    files = sorted((folder / _DIALOGUES).glob("*/*.jsonl"))
-    if not files:
+    if not (files := sorted((folder / _DIALOGUES).glob("*/*.jsonl"))):
         raise PrerequisiteError(f"{folder / _DIALOGUES}: contains no dialogues (*/*.jsonl); give the folder `api-bank` of API-Bank.")
     dialogues: dict[Path, _Rows] = {}
     problems: list[SourceProblem] = []
     for path in files:
-        rows = _read(path)
-        if isinstance(rows, SourceProblem):
+        if isinstance(rows := _read(path), SourceProblem):
             problems.append(rows)
         else:
             dialogues[path] = rows

@@ -175,8 +175,7 @@ def _article(article: str, rest: str) -> str:
 
 def _phrase(text: str, start: int, end: int, about: Collection[str]) -> _Cut | None:
     """Find a phrase like "at ..." or "with the title ..."."""
-    before = _PHRASE.search(text, max(0, start - _MOST_LEADING), start)
-    if before is None:
+    if (before := _PHRASE.search(text, max(0, start - _MOST_LEADING), start)) is None:
         return None
     named = {stem(word.casefold().rstrip(".")) for word in before["nouns"].split()}
     if not all(word in about or word in _STEMS for word in named):

@@ -151,8 +151,7 @@ def _check_changed(pair: _Pair) -> Iterator[tuple[str, bool]]:
 
 
 def _check_ending(pair: _Pair) -> Iterator[tuple[str, bool]]:
-    messages = _messages(pair.changed)
-    if not messages or messages[-1]["role"] != "user":
+    if not (messages := _messages(pair.changed)) or messages[-1]["role"] != "user":
         yield "the conversation does not end with the user", False
     elif not re.search(r"\w", messages[-1]["content"]):
         yield "the user's last words are empty", False
@@ -170,8 +169,7 @@ def _check_rest_unchanged(pair: _Pair) -> Iterator[tuple[str, bool]]:
 
 def _words_added(pair: _Pair) -> Iterator[tuple[str, bool]]:
     for before, after in pair.said:
-        new = Counter(_content(after)) - Counter(_content(before))
-        if new:
+        if new := Counter(_content(after)) - Counter(_content(before)):
             yield f"new words: {', '.join(sorted(new)[:5])}", sum(new.values()) <= _MOST_NEW_WORDS
 
 
@@ -190,8 +188,7 @@ def _check_incomplete(pair: _Pair) -> Iterator[tuple[str, bool]]:
     if not pair.original.gold_calls:
         yield "the source has no gold arguments: whether what is left suffices must be read", True
         return
-    lost = _lost_arguments(pair)
-    if not lost:
+    if not (lost := _lost_arguments(pair)):
         yield "every argument that was said is said", False
     elif not any(name in required for _, _, name, required in lost):
         yield f"no API requires '{lost[0][2]}'", False

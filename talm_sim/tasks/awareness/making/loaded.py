@@ -54,8 +54,7 @@ def complete_scenario(
     """
     if not relevant:
         raise ValueError("names no API that the request needs; add one, or leave the instance out.")
-    turns = turns_of(messages)
-    if not turns:
+    if not (turns := turns_of(messages)):
         raise ValueError("contains no user message; begin the conversation with the user.")
     turns = (*turns[:-1], turns[-1].model_copy(update={"gold_calls": tuple(gold_calls)}))
     scenario = Scenario(
@@ -91,8 +90,7 @@ def fault_in(scenario: Scenario) -> str:
         return "turns: contains no user message; begin the conversation with the user."
     if last and last[0]["role"] == "assistant":
         return "turns: the conversation ends with the assistant; end it with the user, or with a tool's result."
-    target = scenario.target
-    if not isinstance(target, YesNo):
+    if not isinstance(target := scenario.target, YesNo):
         return "target: is not a Yes or No; write the gold answer and the tools the request needs."
     names: list[str] = []
     fault = _fault_in_tools(scenario, names)

@@ -37,8 +37,7 @@ def remove_by_rules(scenario: Scenario, seed: int) -> Scenario | Skipped:
     An argument is only cut if all mentions of it are in the user's own words and no broken sentence is left: one that the assistant
     repeats, or that a result contains, would still be known.
     """
-    target = scenario.target
-    if not isinstance(target, YesNo) or target.gold != "yes":
+    if not isinstance(target := scenario.target, YesNo) or target.gold != "yes":
         return Skipped(scenario.id, "it is no complete scenario")
     if not scenario.gold_calls:
         return Skipped(scenario.id, "it has no gold arguments")
@@ -49,8 +48,7 @@ def remove_by_rules(scenario: Scenario, seed: int) -> Scenario | Skipped:
     specs = {str(spec.get("name")): spec for spec in map(spec_of, scenario.shown_tools)}
     for call in scenario.gold_calls:
         for name in call.arguments:
-            one = _removal(scenario, call, name, specs.get(call.name, {}))
-            if isinstance(one, str):
+            if isinstance(one := _removal(scenario, call, name, specs.get(call.name, {})), str):
                 reasons.append(one)
             else:
                 found.append(one)

@@ -29,8 +29,7 @@ def replace_tools(scenario: Scenario, pool: Pool, limit: float = SERVES_LIMIT, u
     unless its name says that it does something else; it gives no part of what is asked for where it can be called; and the swap is not used
     up. There is no draw, so the result is deterministic.
     """
-    target = scenario.target
-    if not isinstance(target, YesNo) or target.gold != "yes":
+    if not isinstance(target := scenario.target, YesNo) or target.gold != "yes":
         return Skipped(scenario.id, "it is no complete scenario")
     shown = [api_of(text, scenario) for text in scenario.shown_tools]
     needed = [api for api in shown if api.name in target.relevant]

@@ -139,8 +139,7 @@ def _scenario(row: Any) -> Scenario:
 def _group_of(row: Mapping[str, Any]) -> str:
     """Return the group of a manipulated row. Whatever the type is called, no other APIs means that words were removed."""
     kind = row.get("corruption_type")
-    group = _GROUPS.get(str(kind).strip().casefold())
-    if group is None and not row.get("corruption_api_list"):
+    if (group := _GROUPS.get(str(kind).strip().casefold())) is None and not row.get("corruption_api_list"):
         return "removed"
     if group is None:
         raise ValueError(f'corruption_type: is {json.dumps(kind)[:60]}; write "API" (replaced) or "Utterance" (removed).')

@@ -34,8 +34,7 @@ def spans_of(text: str, value: Any) -> list[tuple[int, int]] | None:
     >>> spans_of("Book it for March 26th at 2 PM.", "2023-03-26 14:00:00")
     [(12, 22), (26, 30)]
     """
-    patterns = list(_patterns(value))
-    if not patterns:
+    if not (patterns := list(_patterns(value))):
         return None
     found: list[tuple[int, int]] = []
     for pattern in patterns:

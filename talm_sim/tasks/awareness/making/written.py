@@ -65,11 +65,9 @@ def read_object(text: str, key: str) -> JsonObject | None:
 
 def read_removal(text: str, scenario: Scenario, made_by: str) -> Scenario | str:
     """Read a model's answer: the scenario with the user's words as the model changed them, or why it cannot be used."""
-    found = read_object(text, "answer")
-    if found is None:
+    if (found := read_object(text, "answer")) is None:
         return "the answer is no JSON with `answer`"
-    answer = found["answer"]
-    if not isinstance(answer, str):
+    if not isinstance(answer := found["answer"], str):
         return "`answer` is no text"
     before, after = list(_lines(scenario.turns)), _read_lines(answer)
     if [speaker for speaker, _ in before] != [speaker for speaker, _ in after]:
@@ -121,8 +119,7 @@ def _lines(turns: Sequence[Turn]) -> Iterator[tuple[str, str]]:
 
 def _read_lines(text: str) -> list[tuple[str, str]]:
     """Split a text of lines that begin with the speaker into who said what; a line without a speaker is the user's."""
-    marks = [*_SPEAKER.finditer(text)]
-    if not marks:
+    if not (marks := [*_SPEAKER.finditer(text)]):
         return [(_USER, text.strip())]
     ends = [*(mark.start() for mark in marks[1:]), len(text)]
     return [(mark[1], text[mark.end() : end].strip()) for mark, end in zip(marks, ends, strict=True)]

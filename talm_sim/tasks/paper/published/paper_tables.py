@@ -125,8 +125,7 @@ def published(paper: str, table: str | int) -> PublishedTable:
         PrerequisiteError: It is not there; the message says why where that is known.
     """
     every = {(one.paper, one.table): one for one in list_published()}
-    found = every.get((paper, str(table)))
-    if isinstance(found, PublishedTable):
+    if isinstance(found := every.get((paper, str(table))), PublishedTable):
         return found
     if found is not None:
         raise PrerequisiteError(f"{paper}, Table {table} is not in the data: {found.why}.")

@@ -91,8 +91,7 @@ class ShownTools:
         for tool in tools:
             inner = tool.get("function")
             spec = inner if isinstance(inner, dict) else tool
-            name = spec.get("name")
-            if isinstance(name, str) and name:
+            if isinstance(name := spec.get("name"), str) and name:
                 by_name[_normalize_name(name)] = Parameters(frozenset(parameters_of(spec)), frozenset(required_of(spec)))
         return cls(by_name, (*tools,))
 
@@ -211,8 +210,7 @@ class ShownAnswer:
 
     def is_example(self, place: int) -> bool:
         """Return whether the sentence that introduces a place, or its block, says that an example or a format follows."""
-        block = self.block_at(place)
-        if block and block not in self._examples:
+        if (block := self.block_at(place)) and block not in self._examples:
             self._examples[block] = bool(_EXAMPLE_COMMENT.search(self.text, block.inner, block.inner_end))
         if block and self._examples[block]:
             return True

@@ -23,7 +23,7 @@ def closings(text: str, start: int) -> dict[int, int]:
     """
     found: dict[int, int] = {}
     opened: dict[str, list[int]] = {"(": [], "[": [], "{": []}
-    for token in _tokens(text, start):
+    for token in _TOKEN.finditer(text, start):
         if token.lastgroup:
             found[token.start("text")] = token.end() - 1
             continue
@@ -33,10 +33,6 @@ def closings(text: str, start: int) -> dict[int, int]:
         elif opened[_CLOSES[bracket]]:
             found[opened[_CLOSES[bracket]].pop()] = token.start()
     return found
-
-
-def _tokens(text: str, start: int) -> list[re.Match[str]]:
-    return list(_TOKEN.finditer(text, start))
 
 
 def _split_arguments(text: str, opening: int, closing: int | None, pairs: Mapping[int, int]) -> list[str]:

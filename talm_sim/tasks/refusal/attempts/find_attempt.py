@@ -143,8 +143,7 @@ def _arguments_end(answer: ShownAnswer, named: re.Match[str]) -> int:
     label, tool = named[1].lower(), answer.shown.get(named[2])
     if named[2].lower() in {"none", "null"}:
         return 0
-    given = _GIVEN.match(answer.text, named.end())
-    if given is None:
+    if (given := _GIVEN.match(answer.text, named.end())) is None:
         cut_off = label == "action" and tool is not None and not answer.text[named.end() :].strip()
         return named.end() if cut_off else 0
     value = given[1].strip()
@@ -160,8 +159,7 @@ def _arguments_end(answer: ShownAnswer, named: re.Match[str]) -> int:
 
 def _arguments_end_below(answer: ShownAnswer, place: int, tool: Parameters | None) -> int:
     """Return where arguments in the lines below their label end: an object, or `key: value` with a value and no description of one."""
-    brace = re.compile(r"\s*\{").match(answer.text, place)
-    if brace:
+    if brace := re.compile(r"\s*\{").match(answer.text, place):
         return brace.end()
     value = _VALUE.match(answer.text, place)
     if value is None or (tool is not None and value[1] not in tool.all):
@@ -193,8 +191,7 @@ def find_attempt(text: str, tools: Sequence[JsonObject] = ()) -> Attempt | None:
 def find_in(text: str, shown: ShownTools) -> Attempt | None:
     """Return the first attempt as `find_attempt` does, with tools that were read before."""
     answer = ShownAnswer(split_reasoning(text)[0], shown)
-    found = [one for find in _FINDERS if (one := find(answer))]
-    if found:
+    if found := [one for find in _FINDERS if (one := find(answer))]:
         return min(found, key=lambda one: one.start)
     return _find_names(answer) or _find_read(answer) or _find_thought(ShownAnswer(open_thought(text), shown))
 

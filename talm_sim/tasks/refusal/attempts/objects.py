@@ -78,8 +78,7 @@ def _is_pair(answer: ShownAnswer, node: _Node) -> bool:
     key = next((one for one in _ARGUMENTS if one in node.keys), "")
     if not name or not key or "description" in node.keys:
         return False
-    given = node.keys[key]
-    if isinstance(given, _Node):
+    if isinstance(given := node.keys[key], _Node):
         return not _is_schema(given) and not _all_placeholders(given)
     return key in _ONLY_CALLS or name in answer.shown
 
@@ -87,8 +86,7 @@ def _is_pair(answer: ShownAnswer, node: _Node) -> bool:
 def _name_of(answer: ShownAnswer, node: _Node) -> str:
     """Return the name that is called in this place; empty if it is not a tool's name."""
     for key in _NAMES:
-        value = node.keys.get(key)
-        if isinstance(value, str) and value.strip().lower() not in _NO_VALUE:
+        if isinstance(value := node.keys.get(key), str) and value.strip().lower() not in _NO_VALUE:
             name = value.removeprefix("=").strip()
             return name if _IDENTIFIER.fullmatch(name) or name in answer.shown else ""
     return ""
@@ -165,8 +163,7 @@ def _leaf_texts(node: _Node) -> Iterator[str]:
     """Yield texts in a node, without recursion, as it may be nested endlessly."""
     waiting: list[str | _Node | None] = [node]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, _Node):
+        if isinstance(one := waiting.pop(), _Node):
             waiting.extend((*one.keys.values(), *one.items))
         elif isinstance(one, str):
             yield one.removeprefix("=")

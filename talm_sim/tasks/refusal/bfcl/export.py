@@ -42,8 +42,7 @@ def export_bfcl(run: RunView) -> Exported:
     counts: Counter[tuple[str, str, int]] = Counter()
     left = 0
     for episode in run.episodes():
-        scenario = scenarios.get(episode.scenario_id)
-        if scenario is None or not episode.termination.completed:
+        if (scenario := scenarios.get(episode.scenario_id)) is None or not episode.termination.completed:
             left += 1
             continue
         above = ([scenario.language] if len(languages) > 1 else []) + ([f"epoch-{episode.epoch}"] if run.job.config.epochs > 1 else [])

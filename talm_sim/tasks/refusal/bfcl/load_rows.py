@@ -149,11 +149,9 @@ class _Ids:
 
 
 def _subset_of(line: FileRow) -> Subset:
-    name = line.row.get("subset")
-    if not isinstance(name, str):
+    if not isinstance(name := line.row.get("subset"), str):
         raise line.fault("subset: missing or not text; write the name of BFCL's subset, for example live_irrelevance.")
-    subset = SUBSETS.get(_NEW_NAMES.get(name, name))
-    if subset is None or subset.name not in SINGLE_TURN:
+    if (subset := SUBSETS.get(_NEW_NAMES.get(name, name))) is None or subset.name not in SINGLE_TURN:
         raise line.fault(f"subset: '{name}' is not one of BFCL's single-turn subsets.{did_you_mean(name, SUBSETS)}")
     category = line.row.get("test_category")
     if isinstance(category, str) and SUBSETS.get(_NEW_NAMES.get(category, category), subset) is not subset:

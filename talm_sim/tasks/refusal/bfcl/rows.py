@@ -63,8 +63,7 @@ def scenario_of(line: FileRow, answer: FileRow | None, subset: Subset, name: str
     Returns:
         The scenario, and what is known to be faulty about its ground truth; empty if nothing is.
     """
-    functions = _functions(line)
-    if not functions and subset.expected != "none":
+    if not (functions := _functions(line)) and subset.expected != "none":
         raise line.fault(f"function: is empty, and a row of {subset.name} needs a function to call; add it, or remove the row.")
     accepted: tuple[AcceptedCall, ...] = ()
     known = ""
@@ -95,8 +94,7 @@ def scenario_of(line: FileRow, answer: FileRow | None, subset: Subset, name: str
 
 
 def _refusal(line: FileRow) -> str:
-    text = line.row.get("cannot_answer", "")
-    if not isinstance(text, str):
+    if not isinstance(text := line.row.get("cannot_answer", ""), str):
         raise line.fault("cannot_answer: is not a text; write how a refusal would be worded, or leave it out.")
     return text.strip()
 
@@ -109,8 +107,7 @@ def _messages(line: FileRow) -> tuple[dict[str, Any], ...]:
         raise line.fault(f"question: has {len(question)} turns, and only single-turn rows are read; remove the row.")
     if not any(isinstance(message, dict) and message.get("role") == "user" for message in question[0]):
         raise line.fault("question: contains no user message; write one.")
-    last = question[0][-1]
-    if isinstance(last, dict) and last.get("role") == "assistant":
+    if isinstance(last := question[0][-1], dict) and last.get("role") == "assistant":
         raise line.fault("question: ends with the assistant; end it with the user, or with a tool's result.")
     return tuple(question[0])
 
@@ -148,11 +145,9 @@ def _accepted_calls(line: FileRow, functions: list[tuple[str, dict[str, Any]]], 
         if not isinstance(arguments, dict) or not all(isinstance(values, list) for values in arguments.values()):
             raise line.fault(f"{here}: is not an object of lists of values; write {{PARAMETER: [VALUE, ...]}}.")
         parameters = parameters_of(specs.get(name, {}))
-        strange = [parameter for parameter in arguments if parameter not in parameters]
-        if strange and not fault:
+        if (strange := [parameter for parameter in arguments if parameter not in parameters]) and not fault:
             fault = f"{here}.{strange[0]}: is not a parameter of that function.{did_you_mean(strange[0], parameters)}"
-        empty = [parameter for parameter, values in arguments.items() if not values]
-        if empty and not fault:
+        if (empty := [parameter for parameter, values in arguments.items() if not values]) and not fault:
             fault = f"{here}.{empty[0]}: has no accepted value."
         lacking = [parameter for parameter in required_of(specs.get(name, {})) if parameter not in arguments]
         if lacking and not fault:

@@ -30,8 +30,7 @@ def turns_scenario(line: FileRow, answer: FileRow | None, subset: Subset, name: 
     classes, configs = line.row.get("involved_classes"), line.row.get("initial_config")
     if not isinstance(classes, list) or not classes or not all(isinstance(one, str) for one in classes):
         raise line.fault("involved_classes: is not a list of names; write the classes whose functions are shown.")
-    unknown = next((one for one in classes if one not in CLASSES), None)
-    if unknown is not None:
+    if (unknown := next((one for one in classes if one not in CLASSES), None)) is not None:
         raise line.fault(f"involved_classes: there is no class '{unknown}'.{did_you_mean(unknown, CLASSES)}")
     if not isinstance(configs, dict):
         raise line.fault("initial_config: is not an object; write what each class starts from.")
@@ -43,8 +42,7 @@ def turns_scenario(line: FileRow, answer: FileRow | None, subset: Subset, name: 
     turns = []
     for number, messages in enumerate(said):
         new = added.get(number, ())
-        missing = next((one for one in new if one not in tools), None)
-        if missing is not None:
+        if (missing := next((one for one in new if one not in tools), None)) is not None:
             raise line.fault(f"missed_function.{number}: '{missing}' is no function of {', '.join(classes)}.{did_you_mean(missing, tools)}")
         if bool(messages) == bool(new):
             raise line.fault(f"question.{number}: a turn has a message of the user, or functions in missed_function; give it one of them.")
@@ -61,8 +59,7 @@ def turns_scenario(line: FileRow, answer: FileRow | None, subset: Subset, name: 
         target={"type": TURNS, "gold": [[text for text, _ in calls] for calls in gold]},
         source=source,
     )
-    ends = answered_turn(found)
-    if ends is None:
+    if (ends := answered_turn(found)) is None:
         return found
     said_next = request_text(turns[ends + 1].messages)
     return found.model_copy(update={"missing": (Missing(kind=MissingKind.UTTERANCE, name="value", human_answer=said_next),)})

@@ -55,8 +55,7 @@ def _match_call(left: list[ToolCall], right: AcceptedCall, tool: JsonObject, syn
 def find_tool(name: str, tools: Sequence[JsonObject]) -> JsonObject:
     """Return the specification of a function by its name; empty if it is not shown."""
     for tool in tools:
-        function = tool.get("function", tool)
-        if isinstance(function, dict) and function.get("name") == name:
+        if isinstance(function := tool.get("function", tool), dict) and function.get("name") == name:
             return function
     return {}
 

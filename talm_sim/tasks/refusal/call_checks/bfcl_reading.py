@@ -94,7 +94,6 @@ def _call(node: ast.expr) -> tuple[str, dict[Any, Any]]:
 
 
 def _value(node: ast.expr | None) -> Any:
-    """Return the value of an argument, or of a part of one."""
     found: Any
     match node:
         case ast.Constant(value=value):

@@ -40,8 +40,7 @@ class CallsJudge(Judge):
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
         """Judge one episode."""
-        reason = reason_unchecked(episode, scenario)
-        if reason:
+        if reason := reason_unchecked(episode, scenario):
             return self.verdict(episode, None, reason)
         assert isinstance(scenario.target, Calls)
         tools = tools_of(scenario)
@@ -61,8 +60,7 @@ class BfclCallsJudge(Judge):
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
         """Judge one episode."""
-        reason = reason_unchecked(episode, scenario)
-        if reason:
+        if reason := reason_unchecked(episode, scenario):
             return self.verdict(episode, None, reason)
         assert isinstance(scenario.target, Calls)
         if self.context.calls_as != PYTHONIC:
@@ -126,12 +124,10 @@ def read_source_calls(text: str) -> tuple[ToolCall, ...]:
     calls: list[ToolCall] = []
     at = 0
     while opened := _NAME.match(body, at):
-        read = _arguments(body, opened.end())
-        if read is None:
+        if (read := _arguments(body, opened.end())) is None:
             return ()
         arguments, at = read
-        call = parse_call(f"call-0-{len(calls)}", opened.group(1), arguments)
-        if not isinstance(call, ToolCall):
+        if not isinstance(call := parse_call(f"call-0-{len(calls)}", opened.group(1), arguments), ToolCall):
             return ()
         calls.append(call)
     return () if body[at:].strip("; \t\r\n") else tuple(calls)

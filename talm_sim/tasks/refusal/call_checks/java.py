@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
-from talm_sim.tasks.refusal.call_checks.source_text import int_or_text, number_or_text, text_between
+from talm_sim.tasks.refusal.call_checks.source_text import INTEGER, boolean_or_text, found_int, number_or_text, text_between
 
 JAVA_TYPES: Mapping[str, type] = {
     "byte": int,
@@ -23,7 +24,6 @@ JAVA_TYPES: Mapping[str, type] = {
     "HashMap": dict,
 }
 """What values of a declared type become. Sets, queues and stacks, which BFCL names and does not read, are texts, like `any`."""
-_INTEGER = re.compile(r"-?\d+$")
 _LONG = re.compile(r"(-?\d+)[lL]$")
 _DOUBLE = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$")
 _FLOAT = re.compile(r"(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)[fF]$")
@@ -44,22 +44,12 @@ def java_value(text: str, declared: str, item: str = "any") -> Any:
     >>> java_value("new int[]{1, 2}", "Array", "integer"), java_value("7L", "long"), java_value("count", "integer")
     ([1, 2], 7, 'count')
     """
-    read = _READERS.get(declared)
-    if read:
+    if read := _READERS.get(declared):
         return read(text)
     if declared == "Array":
         body = text_between(_ARRAY, "}", text)
         return text if body is None else [java_value(one.strip(), item) for one in body.split(",") if one.strip()]
     return _list(text, item) if declared == "ArrayList" else text
-
-
-def _integer(text: str) -> int | str:
-    return int_or_text(text, text) if _INTEGER.match(text) else text
-
-
-def _read_long(text: str) -> int | str:
-    found = _LONG.match(text)
-    return int_or_text(found.group(1), text) if found else text
 
 
 def _read_double(text: str) -> float | str:
@@ -71,13 +61,8 @@ def _float(text: str) -> float | str:
     return float(found.group(1)) if found else text
 
 
-def _boolean(text: str) -> bool | str:
-    return text == "true" if text in {"true", "false"} else text
-
-
 def _list(text: str, item: str) -> Any:
-    listed = text_between(_AS_LIST, "))", text, least=1)
-    if listed is not None:
+    if (listed := text_between(_AS_LIST, "))", text, least=1)) is not None:
         return [_item(one.strip(), item) for one in listed.split(",")]
     adding = _ADDING.search(text)
     end = text.find("}}", adding.end() + 1) if adding else -1
@@ -92,8 +77,7 @@ def _item(text: str, declared: str) -> Any:
 
 
 def _map(text: str) -> Any:
-    start = _MAP.search(text)
-    if not start:
+    if not (start := _MAP.search(text)):
         return text
     putting = _PUTTING.search(text, start.end())
     end = text.find("}", putting.end()) if putting else -1
@@ -112,20 +96,17 @@ def _untyped(text: str) -> Any:
     """Read a value without a declared type, by its looks."""
     if text.startswith('"') and text.endswith('"'):
         return text[1:-1]
-    for read in (_boolean, _read_long, _float):
-        value = read(text)
-        if value is not text:
+    for read in (boolean_or_text, partial(found_int, _LONG), _float):
+        if (value := read(text)) is not text:
             return value
     return number_or_text(text)
 
 
 _READERS: Mapping[str, Callable[[str], Any]] = {
-    "byte": _integer,
-    "short": _integer,
-    "integer": _integer,
-    "long": _read_long,
+    **dict.fromkeys(("byte", "short", "integer"), partial(found_int, INTEGER)),
+    "long": partial(found_int, _LONG),
     "double": _read_double,
     "float": _float,
-    "boolean": _boolean,
+    "boolean": boolean_or_text,
     "HashMap": _map,
 }

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
-from talm_sim.tasks.refusal.call_checks.source_text import int_or_text, number_or_text
+from talm_sim.tasks.refusal.call_checks.source_text import INTEGER, boolean_or_text, found_int, number_or_text
 
 JAVASCRIPT_TYPES: Mapping[str, type] = {
     "String": str,
@@ -18,7 +19,6 @@ JAVASCRIPT_TYPES: Mapping[str, type] = {
     "array": list,
 }
 """What values of a declared type become; others are texts, like `any`."""
-_INTEGER = re.compile(r"-?\d+$")
 _FLOAT = re.compile(r"-?\d+(?:\.\d+)?$")
 _BIGINT = re.compile(r"(-?\d+)n$")
 _NEW_ARRAY = re.compile(r"new\s+Array\(")
@@ -34,27 +34,13 @@ def javascript_value(text: str, declared: str, item: str = "any") -> Any:
     >>> javascript_value("[1, 2]", "array", "integer"), javascript_value("{a: 'x'}", "dict"), javascript_value("items", "array")
     ([1, 2], {'a': 'x'}, 'items')
     """
-    read = _READERS.get(declared)
-    if read:
+    if read := _READERS.get(declared):
         return read(text)
     return _array(text.strip(), lambda one: javascript_value(one, item)) if declared == "array" else text
 
 
-def _integer(text: str) -> int | str:
-    return int_or_text(text, text) if _INTEGER.match(text) else text
-
-
 def _float(text: str) -> float | str:
     return float(text) if _FLOAT.match(text) else text
-
-
-def _bigint(text: str) -> int | str:
-    found = _BIGINT.match(text)
-    return int_or_text(found.group(1), text) if found else text
-
-
-def _boolean(text: str) -> bool | str:
-    return text == "true" if text in {"true", "false"} else text
 
 
 def _string(text: str) -> str:
@@ -62,8 +48,7 @@ def _string(text: str) -> str:
 
 
 def _array(text: str, read: Callable[[str], Any]) -> Any:
-    rows = _rows(text)
-    if rows is not None:
+    if (rows := _rows(text)) is not None:
         return [[_untyped(one) for one in row.split(",")] for row in rows]
     made = _NEW_ARRAY.match(text)
     start = made.end() if made else 1
@@ -79,8 +64,7 @@ def _rows(text: str) -> list[str] | None:
 
     A bracket closes an inner array if the outer one ends after it, or the next one begins; otherwise it is part of the text.
     """
-    opened = _ROWS_OPEN.match(text)
-    if not opened:
+    if not (opened := _ROWS_OPEN.match(text)):
         return None
     last = "]" if text.startswith("[") else ")"
     at = opened.end()
@@ -155,9 +139,9 @@ def _untyped(text: str) -> Any:
 
 _READERS: Mapping[str, Callable[[str], Any]] = {
     "String": _string,
-    "integer": _integer,
+    "integer": partial(found_int, INTEGER),
     "float": _float,
-    "Bigint": _bigint,
-    "Boolean": _boolean,
+    "Bigint": partial(found_int, _BIGINT),
+    "Boolean": boolean_or_text,
     "dict": _object,
 }

@@ -90,8 +90,7 @@ class BfclOfficialJudge(Judge):
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
         """Judge one episode."""
-        reason = reason_unchecked(episode, scenario)
-        if reason:
+        if reason := reason_unchecked(episode, scenario):
             return self.verdict(episode, None, reason)
         assert isinstance(scenario.target, Calls)
         value, label, words = self._official.judge(episode, scenario.target, tools_of(scenario), pythonic=self._pythonic)
@@ -163,8 +162,7 @@ def load_official() -> Official:
 
 def _module_without_providers() -> ModuleType:
     """Return their checker's module, made apart from `sys.modules`: importing it by name gives the one with the real table of providers."""
-    spec = find_spec(_CHECKER)
-    if spec is None or spec.loader is None:
+    if (spec := find_spec(_CHECKER)) is None or spec.loader is None:
         raise ImportError(f"it has no module {_CHECKER}")
     checker = module_from_spec(spec)
     table = ModuleType(_PROVIDERS)

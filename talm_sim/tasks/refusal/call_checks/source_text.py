@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+INTEGER = re.compile(r"(-?\d+)$")
+
 
 def int_or_text(digits: str, text: str) -> int | str:
     """Return `digits` as an integer; `text` if they are too many for Python to read."""
@@ -14,6 +16,17 @@ def int_or_text(digits: str, text: str) -> int | str:
         return int(digits)
     except ValueError:
         return text
+
+
+def found_int(form: re.Pattern[str], text: str) -> int | str:
+    """Return the integer in a text of a form, whose first group is the digits; otherwise the text."""
+    found = form.match(text)
+    return int_or_text(found.group(1), text) if found else text
+
+
+def boolean_or_text(text: str) -> bool | str:
+    """Return a truth value as both languages write it; otherwise the text."""
+    return text == "true" if text in {"true", "false"} else text
 
 
 def number_or_text(text: str) -> int | float | str:

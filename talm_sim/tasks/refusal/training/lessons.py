@@ -55,8 +55,7 @@ class RefusalLessons(Lessons):
         made = TrainingSet(kind)
         pool = ValuePool(call for one in scenarios for call in as_objects(_right(one)))
         for one in scenarios:
-            known = _known_answer(one, seed)
-            if known is None:
+            if (known := _known_answer(one, seed)) is None:
                 made.leave_out(_ANY, one.id)
                 continue
             wrong = None if kind == "sft" else _reject(one, known, pool, seed)
@@ -126,8 +125,7 @@ def _reject(scenario: Scenario, known: Output, pool: ValuePool, seed: int) -> _R
     if isinstance(known.answer, str):
         call = _needless_call(scenario, rng)
         return None if call is None else ((call,), _CALL, "")
-    damage = _damage(scenario, known.answer, pool, rng)
-    if damage is None or rng.random() < 0.5:
+    if (damage := _damage(scenario, known.answer, pool, rng)) is None or rng.random() < 0.5:
         return rng.choice(_refusals()), _DECLINES, ""
     return damage.answer, _CALL, damage.kind.value
 
@@ -148,8 +146,7 @@ def _damage(scenario: Scenario, calls: Sequence[CallToWrite], pool: ValuePool, r
 
 def _needless_call(scenario: Scenario, rng: random.Random) -> CallToWrite | None:
     """Return a call of one of the shown tools with arguments that fit it."""
-    shown = list(zip(functions(tool_texts(scenario)), tool_specs(tool_texts(scenario)), strict=True))
-    if not shown:
+    if not (shown := list(zip(functions(tool_texts(scenario)), tool_specs(tool_texts(scenario)), strict=True))):
         return None
     function, spec = rng.choice(shown)
     return CallToWrite(function["name"], example_arguments(spec).arguments)

@@ -117,8 +117,7 @@ class MissingTurnJudge(Judge):
             return self.verdict(episode, None, "not applicable: no turn of the scenario lacks anything that a later one brings")
         if not episode.termination.completed:
             return self.verdict(episode, None, f"not judged: the episode ended in {episode.termination.value}")
-        found = read_missing_turn(episode, scenario)
-        if found is None:
+        if (found := read_missing_turn(episode, scenario)) is None:
             return self.verdict(episode, None, "not applicable: the row ended before the turn that lacks something")
         looked = ", after calls that changed nothing" if found.looked else ""
         said = f"request {found.turn + 1}: {found.label.replace('_', ' ')}{looked}"
@@ -176,8 +175,7 @@ def _names(text: str, scenario: Scenario, number: int) -> bool | None:
         needed = [one.name for one in following.gold_calls if one.name in following.tools_added] or [*following.tools_added]
         said = _stems(text)
         return any(_holds(text, name) or _stems_of_name(name) <= said for name in needed)
-    parameters = _missing_parameters(scenario, number)
-    if not parameters:
+    if not (parameters := _missing_parameters(scenario, number)):
         return None
     asked = " ".join(asking_sentences(text)) or text
     said = _stems(asked)

@@ -57,8 +57,7 @@ class RowPerson:
 
     async def __call__(self, question: str, ask: int) -> HumanReply:
         """Answer in the turn that lacks something, or say "I don't know"."""
-        ends = answered_turn(self._scenario)
-        if ends is None or self._turn != ends or self._has_said:
+        if (ends := answered_turn(self._scenario)) is None or self._turn != ends or self._has_said:
             return HumanReply(DONT_KNOW, self._who, "idk")
         if self._responder is not None:
             return await self._responder(question, ask)

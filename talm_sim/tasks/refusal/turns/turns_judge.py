@@ -61,8 +61,7 @@ class BfclTurnsJudge(Judge):
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
         """Judge one episode."""
-        gold = gold_turns(scenario)
-        if gold is None:
+        if (gold := gold_turns(scenario)) is None:
             return self.verdict(episode, None, "not applicable: not a multi-turn row")
         if not episode.termination.completed:
             return self.verdict(episode, None, f"not judged: the episode ended in {episode.termination.value}")

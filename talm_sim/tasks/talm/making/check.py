@@ -109,8 +109,7 @@ class _Proof:
             yield "another scenario of its group asks the same", "reword one of them or drop it"
         if self._packaged and not scenario.source.licence:
             yield "it names no licence", "set source.licence"
-        secret = LOOKS_SECRET.search(scenario.model_dump_json())
-        if secret:
+        if secret := LOOKS_SECRET.search(scenario.model_dump_json()):
             yield f"it holds what looks like a secret ('{secret[0][:8]}...')", "take it out"
 
     def _tools(self, scenario: Scenario) -> Iterator[_Finding]:
@@ -167,8 +166,7 @@ class _Proof:
     def _alternatives(self, scenario: Scenario, facts: Sequence[Fact]) -> Iterator[_Finding]:
         search = Search(scenario, (), ())
         for tool, calls in scenario.alternatives.items():
-            theirs = [fact for fact in facts if search.tool_of(fact) == tool]
-            if not theirs:
+            if not (theirs := [fact for fact in facts if search.tool_of(fact) == tool]):
                 yield f"`alternatives` names '{tool}', on which no fact rests", "name the tool of a gold call with a fact"
             for one in calls:
                 if one.name not in scenario.tools or one.name not in self._specs:
@@ -271,8 +269,7 @@ class _Proof:
         for one in users[:1]:
             spec = self._specs.get(one.name)
             common = [] if spec is None else [spec.description, *_descriptions(spec, missing.name)]
-            leak = find_leak(_agent_input_text(scenario), missing.value, missing.removed_text, common)
-            if leak:
+            if leak := find_leak(_agent_input_text(scenario), missing.value, missing.removed_text, common):
                 yield f"the removed value can be recovered from the query ('{leak}')", "take that out of the query as well"
         if not missing.human_answer:
             yield f"no human answer is given for '{missing.name}'", "set missing.human_answer"
@@ -297,8 +294,7 @@ class _Proof:
         yield from _check_repeated(scenario.missing)
         for missing in scenario.missing:
             yield from self._missing_tool(scenario, missing)
-        lost = [fact for fact in facts if fact.call is None]
-        if not lost:
+        if not (lost := [fact for fact in facts if fact.call is None]):
             yield "every fact can still be found", "mask a tool that gives a fact"
         if scenario.group == "non-replaceable":
             return
@@ -336,8 +332,7 @@ def _agent_input_text(scenario: Scenario) -> str:
 def _check_given_away(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> Iterator[_Finding]:
     offered = [specs[name] for name in scenario.tools if name in specs]
     for missing in (one for one in scenario.missing if one.kind is MissingKind.ARGUMENT):
-        place = find_giveaway(missing.value, missing.name, users_of(missing, scenario, specs), offered)
-        if place:
+        if place := find_giveaway(missing.value, missing.name, users_of(missing, scenario, specs), offered):
             fix = "choose another value, or take it out of the description"
             yield f"the tools give the removed value away ({missing.value!r} in {place})", fix
 

@@ -159,8 +159,7 @@ def _keep_proved(draft: Draft, problems: Mapping[str, str]) -> Draft:
 
 def _draft(tried: CalledTool, offered: Sequence[ToolSpec], now: datetime, asked: set[tuple[str, ...]]) -> Draft:
     spec = tried.spec
-    requests = [one for one in _requests(tried, now) if tuple(tokens(one.query())) not in asked]
-    if not requests:
+    if not (requests := [one for one in _requests(tried, now) if tuple(tokens(one.query())) not in asked]):
         return Draft(spec.name, (), (NOTHING_STABLE,))
     request = next((one for one in requests if _leave_argument_out(tried, one, offered)[0]), requests[0])
     asked.add(tuple(tokens(request.query())))
@@ -222,8 +221,7 @@ def _leave_argument_out(tried: CalledTool, request: _Request, offered: Sequence[
         described = [spec.description, name.replace("_", " "), str(properties.get(name, {}).get("description", ""))]
         if find_leak(request.query(without=name), value, request.said[name], described):
             continue
-        place = find_giveaway(value, name, [spec], offered, anywhere=True)
-        if not place:
+        if not (place := find_giveaway(value, name, [spec], offered, anywhere=True)):
             return name, told
         told[name] = place
     return "", told

@@ -87,8 +87,7 @@ async def _search(
 
 def _candidates(schema: Mapping[str, Any], name: str, value: Any, known: Sequence[_KnownValue]) -> Iterator[Any]:
     """Return values that an argument could have, the likeliest first."""
-    enum = schema.get("enum")
-    if isinstance(enum, list):
+    if isinstance(enum := schema.get("enum"), list):
         yield from enum
         return
     ranked = sorted(((_distance(one, name, value), one.value) for one in known), key=lambda pair: pair[0])
@@ -120,8 +119,7 @@ def _neighbours(value: Any) -> Iterator[Any]:
         return
     if value.isascii() and value.isdecimal():
         yield from (str(int(value) + step).zfill(len(value)) for step in _STEPS if int(value) + step >= 0)
-    found = _DATE.search(value)
-    if found:
+    if found := _DATE.search(value):
         with contextlib.suppress(ValueError, OverflowError):
             day = date.fromisoformat(found[0])
             yield from (value.replace(found[0], (day + timedelta(days=step)).isoformat(), 1) for step in _STEPS)

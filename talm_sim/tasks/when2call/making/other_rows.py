@@ -63,11 +63,9 @@ def _bfcl_answers(file: Path) -> dict[str, Any]:
 
 
 def _from_bfcl(row: Mapping[str, Any], answers: Mapping[str, Any], where: str) -> _Source:
-    name = str(row.get("id", ""))
-    if not name:
+    if not (name := str(row.get("id", ""))):
         raise PrerequisiteError(f"{where}: id: missing; a BFCL row needs it.")
-    right = row.get("ground_truth", answers.get(name))
-    if right is None:
+    if (right := row.get("ground_truth", answers.get(name))) is None:
         raise PrerequisiteError(f"{where}: has no right call; put BFCL's folder {_ANSWERS} beside the file.")
     turns = row["question"]
     messages = turns[0] if isinstance(turns, list) and len(turns) == 1 and isinstance(turns[0], list) else turns
@@ -134,8 +132,7 @@ def _source(name: str, question: str, call: tuple[Any, Any], tools: list[JsonObj
         specs = [tool_spec(document) for document in tools]
     except (ValueError, LookupError, TypeError):
         return DroppedSource(name, "its right call or a tool it shows cannot be read")
-    spec = next((one for one in specs if one.name == gold.name), None)
-    if spec is None:
+    if (spec := next((one for one in specs if one.name == gold.name), None)) is None:
         return DroppedSource(name, f"it does not show the tool '{gold.name}' that it calls")
     others = tuple(one for one in specs if one.name != gold.name)
     return SourceQuestion(name, question, gold, spec, others, licence=origin[1], origin=origin[0])

@@ -81,8 +81,7 @@ def faults_of_row(row: Mapping[str, Any], names: Iterable[str] = (_QUESTION, *_A
 
 def alarms_of_row(row: Mapping[str, Any], names: Iterable[str] = (_QUESTION, *_ANSWERS)) -> list[tuple[str, str]]:
     """Return name and reason of every check that a text of a row fails."""
-    item = item_of(row)
-    if item is None:
+    if (item := item_of(row)) is None:
         return [("readable", "the row does not say which tool it was made for, so the checks cannot look at it")]
     found: list[tuple[str, str]] = []
     for name in names:

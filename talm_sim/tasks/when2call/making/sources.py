@@ -98,15 +98,13 @@ def _parts(scenario: Scenario, variants: Sequence[Scenario], specs: Mapping[str,
     if fault_in_question(scenario):
         yield DroppedSource(scenario.id, "it holds more than a single question")
         return
-    unknown = [call.name for call in calls if call.name not in specs]
-    if unknown:
+    if unknown := [call.name for call in calls if call.name not in specs]:
         yield DroppedSource(scenario.id, f"there is no specification of its tool '{unknown[0]}'")
         return
     if len(calls) == 1:
         yield _question(scenario, 0, scenario.query, [(one.query, one) for one in variants], specs)
         return
-    split = split_query(scenario.query, calls, [specs[call.name] for call in calls])
-    if isinstance(split, str):
+    if isinstance(split := split_query(scenario.query, calls, [specs[call.name] for call in calls]), str):
         yield DroppedSource(scenario.id, f"its asks cannot be told apart: {split}")
         return
     for place, index in enumerate(split.order):
@@ -167,8 +165,7 @@ def _from_choice(scenario: Scenario) -> SourceQuestion | DroppedSource:
         shown = [tool_spec(spec_of(text)) for text in scenario.shown_tools]
     except (ValueError, LookupError, TypeError, AttributeError):
         return DroppedSource(scenario.id, "its tool call or a tool it shows cannot be read")
-    spec = next((one for one in shown if one.name == call.name), None)
-    if spec is None:
+    if (spec := next((one for one in shown if one.name == call.name), None)) is None:
         return DroppedSource(scenario.id, f"it does not show the tool '{call.name}' that it calls")
     others = tuple(one for one in shown if one.name != call.name)
     return SourceQuestion(scenario.id, scenario.query, call, spec, others, licence=scenario.source.licence, origin=scenario.source.name)

@@ -82,8 +82,7 @@ def build_set(scenarios: Sequence[Scenario], kind: Kind, *, seed: int = 0, balan
             behaviour has these shares.
     """
     made = TrainingSet(kind)
-    usable = [scenario for scenario in scenarios if _note_flaw(made, scenario, _flaw(scenario, kind))]
-    if usable:
+    if usable := [scenario for scenario in scenarios if _note_flaw(made, scenario, _flaw(scenario, kind))]:
         made.examples = _sft(usable, seed, balance) if kind == "sft" else _preference(usable, made, seed, balance)
     made.refuse_empty(f"{len(scenarios)} scenarios")
     used = {example.scenario.id for example in made.examples}
@@ -132,13 +131,12 @@ def _sft(usable: Sequence[Scenario], seed: int, balance: str) -> list[Example]:
 def _preference(usable: Sequence[Scenario], made: TrainingSet, seed: int, balance: str) -> list[Example]:
     """Return both halves; the larger half is cut to the size of the smaller."""
     damaged = _draw_damaged(usable, seed)
-    drawn = _draw_balanced(usable, "preference", seed, balance, at_most=len(damaged))
-    if not drawn:
+    if not (drawn := _draw_balanced(usable, "preference", seed, balance, at_most=len(damaged))):
         raise PrerequisiteError(
             f"{len(damaged)} tool calls of {len(usable)} scenarios can be damaged, which is too few: they make up half of a preference set; "
             "give more scenarios whose right answer is a tool call."
         )
-    first = [_example(one, _other_answer(one, seed)) for one in drawn]
+    first = [_example(one, random.Random(derive_seed("rejected", seed, one.id)).choice(_wrong_answers(_choice(one)))) for one in drawn]
     second = [_example(one, damage, f"/call-{number}") for number, (one, damage) in enumerate(damaged[: len(first)], 1)]
     return first + second
 
@@ -152,8 +150,7 @@ def _draw_balanced(usable: Sequence[Scenario], kind: Kind, seed: int, balance: s
     else:
         shares = _BALANCES[kind] if balance == "paper" else _CALLS_TO_REST
         classes = {gold: [one for one in usable if _choice(one).gold is gold] for gold in shares}
-        empty = [gold.value for gold, members in classes.items() if not members]
-        if empty:
+        if empty := [gold.value for gold, members in classes.items() if not members]:
             raise PrerequisiteError(
                 f"--balance {balance}: no scenario whose right answer is {empty[0]}; give some, or choose --balance natural."
             )
@@ -166,11 +163,6 @@ def _draw_balanced(usable: Sequence[Scenario], kind: Kind, seed: int, balance: s
         kept = [one for gold, members in classes.items() for one in rng.sample(members, unit * shares[gold])]
     ids = {one.id for one in kept}
     return [one for one in usable if one.id in ids]
-
-
-def _other_answer(scenario: Scenario, seed: int) -> Behaviour:
-    """Return one of the wrong answers, each as likely as the others."""
-    return random.Random(derive_seed("rejected", seed, scenario.id)).choice(_wrong_answers(_choice(scenario)))
 
 
 def _wrong_answers(choice: Choice) -> list[Behaviour]:

@@ -112,8 +112,7 @@ class BfclApis:
         classes = start.get("classes")
         if not isinstance(classes, dict) or not classes or not all(isinstance(one, dict) for one in classes.values()):
             return 'names no classes; write {"classes": {NAME: {...}}, "long_context": false}.'
-        unknown = next((name for name in classes if name not in CLASSES), None)
-        if unknown is not None:
+        if (unknown := next((name for name in classes if name not in CLASSES), None)) is not None:
             return f"there is no class '{unknown}'.{did_you_mean(unknown, CLASSES)}"
         odd = next((key for key in start if key not in ("classes", "long_context")), None)
         return f"'{odd}' is not read; leave it out." if odd else ""
