@@ -149,6 +149,9 @@ def _short_ones() -> Iterator[Text]:
         yield Text(BEHAVIOUR[str(kind)], "", text, count)
     for row in _rows(ROOT / "tests" / "tasks" / "talm" / "tables" / "what_an_answer_admits.jsonl"):
         yield Text("declines" if row["lack"] or row["failure"] else "answers", "", row["answer"], count)
+    for row in _rows(ROOT / "tests" / "tasks" / "refusal" / "turns" / "tables" / "offers_assumptions_and_what_was_overcome.jsonl"):
+        if row["said"] != "asked":
+            yield Text("declines" if row["said"] == "said_it_cannot" else "answers", "", row["text"], count)
 
 
 def _told(test: Any) -> list[Any]:

@@ -62,10 +62,15 @@ def transcript(episode: Episode) -> str:
     lines = []
     for event in episode.events:
         if isinstance(event, ToolEvent):
-            lines.append(f"Called {event.name} with {canonical_json(event.arguments)}\nIt returned: {event.result}")
+            lines.append(f"Called {event.name} with {canonical_json(event.arguments)}\nIt returned: {_inner(str(event.result))}")
         else:
-            lines.append(f"Asked the person: {event.question}\nThe person replied: {event.answer or '(nothing)'}")
+            lines.append(f"Asked the person: {_inner(event.question)}\nThe person replied: {_inner(event.answer or '(nothing)')}")
     return "\n".join(lines)
+
+
+def _inner(text: str) -> str:
+    """Return a text all lines of which but the first are indented, so that none looks like a line of ours."""
+    return "\n    ".join(text.splitlines()) or text
 
 
 @cache

@@ -120,7 +120,7 @@ def load_tokenizer(name: str, folder: str) -> Any:
         raise PrerequisiteError(f"-M tokenizer={folder}: there is no such directory; name one that holds the tokenizer of {name}.")
     silence_transformers(transformers)
     try:
-        return transformers.AutoTokenizer.from_pretrained(str(place), local_files_only=True)
+        return transformers.AutoTokenizer.from_pretrained(str(place), local_files_only=True, trust_remote_code=False)
     except Exception as err:  # a damaged file breaks in as many ways as there are libraries that read it
         reason = " ".join(str(err).split())[:200]
         raise PrerequisiteError(f"-M tokenizer={folder}: cannot be loaded: {reason}") from None

@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import signal
+import sqlite3
 import subprocess
 import sys
 import tomllib
@@ -134,6 +135,30 @@ def test_a_bug_is_not_dressed_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(root, "main", broken)
     with pytest.raises(ZeroDivisionError):
         main(["runs"])
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (
+            PermissionError(13, "Permission denied", "runs/a/run.db"),
+            "runs/a/run.db: Permission denied; give yourself the right to",
+        ),
+        (
+            sqlite3.DatabaseError("malformed"),
+            "the run's file run.db has been changed while it was used (malformed); talm-sim resume",
+        ),
+    ],
+)
+def test_a_run_that_is_taken_away_while_it_is_used_is_a_line(
+    fault: Exception, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise fault
+
+    monkeypatch.setattr(root, "main", broken)
+    assert main(["runs"]) == 2
+    assert capsys.readouterr().err.startswith(f"talm-sim: error: {said}")
 
 
 def test_what_a_library_makes_of_ctrl_c_is_ctrl_c(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -142,6 +142,8 @@ def add_adapter(name: str, adapter: Adapter, model: Any) -> None:
     from safetensors.torch import load_file
 
     tensors = load_file(str(adapter.folder / _WEIGHTS))
+    if strange := next((key for key, value in tensors.items() if not bool(value.isfinite().all())), ""):
+        raise PrerequisiteError(f"{adapter.where} has values in '{strange}' that are no finite numbers; train it again.")
     set_peft_model_state_dict(model, {key.removeprefix(_PREFIX): value for key, value in tensors.items()}, low_cpu_mem_usage=True)
     model.requires_grad_(requires_grad=False)
     model.eval()
@@ -171,6 +173,8 @@ def _inject(name: str, adapter: Adapter, model: Any) -> None:
     except ImportError:
         raise PrerequisiteError(f"-M lora: needs peft; install it with: {pip_install('local')}") from None
     layers = dict(model.named_modules())
+    embeddings = (model.get_input_embeddings(), model.get_output_embeddings())
+    whole = {f"{layer}.weight" for layer, module in layers.items() if any(module is one for one in embeddings)}
     for tensor in adapter.shapes:
         layer, mark, _ = tensor.partition(_MARK)
         if mark and layer not in layers:
@@ -190,7 +194,7 @@ def _inject(name: str, adapter: Adapter, model: Any) -> None:
     # Next to the matrices, PEFT keeps embeddings that were trained whole.
     others = {key: tuple(value.shape) for key, value in model.state_dict().items()}
     for tensor, shape in adapter.shapes.items():
-        if tensor not in wanted and others.get(tensor) != shape:
+        if tensor not in wanted and (tensor not in whole or others.get(tensor) != shape):
             raise PrerequisiteError(f"{adapter.where} has a tensor '{tensor}', which its {_SETTINGS} does not name; save it again.")
 
 

@@ -223,6 +223,7 @@ def _device(torch: Any, name: str, asked: str) -> str:
 
 
 def _load(name: str, place: str, what: str, auto: Any, **options: Any) -> Any:
+    options["trust_remote_code"] = False  # else transformers asks on standard input, and imports what came with the model
     # A folder needs no network, as an id may even when told not to.
     folder = cached_folder(place, options.get("revision"))
     if folder is not None:

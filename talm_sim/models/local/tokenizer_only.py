@@ -59,7 +59,7 @@ def open_tokenizer(name: str, options: Mapping[str, str]) -> TokenizerOnly:
     silence_transformers(transformers)
     place = find_model(name, model)
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(place)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(place, trust_remote_code=False)
     except Exception as err:  # a damaged file breaks in as many ways as there are libraries that read it
         raise PrerequisiteError(f"{name}: its tokenizer cannot be loaded: {' '.join(str(err).split())[:200]}") from None
     return TokenizerOnly(name, tokenizer, Rendering.of(given, None))

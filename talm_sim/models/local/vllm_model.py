@@ -100,7 +100,7 @@ def _check_adapter(name: str, model: str, options: VllmOptions, adapter: Adapter
 
 
 def _loading(options: VllmOptions) -> dict[str, Any]:
-    return {key: options.engine[key] for key in ("revision", "trust_remote_code") if key in options.engine}
+    return {"trust_remote_code": False} | {key: options.engine[key] for key in ("revision", "trust_remote_code") if key in options.engine}
 
 
 def _load_tokenizer(name: str, model: str, options: VllmOptions) -> Any:

@@ -52,7 +52,7 @@ def change_settings(folder: Path, **values: Any) -> None:
     file.write_text(json.dumps({**json.loads(file.read_text()), **values}))
 
 
-def change_tensor(folder: Path, name: str, shape: tuple[int, ...] | None) -> None:
+def change_tensor(folder: Path, name: str, shape: tuple[int, ...] | None, *, value: float = 0.0) -> None:
     """Give a tensor of an adapter another shape, or leave it out; a new name adds a tensor."""
     import torch
     from safetensors.torch import load_file, save_file
@@ -60,4 +60,4 @@ def change_tensor(folder: Path, name: str, shape: tuple[int, ...] | None) -> Non
     file = folder / "adapter_model.safetensors"
     tensors = load_file(file)
     tensors.pop(name, None)
-    save_file({**tensors, **({} if shape is None else {name: torch.zeros(shape)})}, file)
+    save_file({**tensors, **({} if shape is None else {name: torch.full(shape, value)})}, file)

@@ -237,6 +237,16 @@ class TestTiny:
             open_model(f"hf/{tiny}", options={"lora": str(adapter)})
         assert str(caught.value).startswith(f"-M lora={adapter}: {fault}")
 
+    def test_values_that_are_no_numbers_and_weights_of_the_model_itself_are_refused(self, tiny: Path, adapter: Path) -> None:
+        name = "base_model.model.model.norm.weight"
+        change_tensor(adapter, name, (32,))
+        with pytest.raises(PrerequisiteError, match=r"has a tensor 'model\.norm\.weight', which its adapter_config\.json does not name"):
+            open_model(f"hf/{tiny}", options={"lora": str(adapter)})
+        change_tensor(adapter, name, None)
+        change_tensor(adapter, "base_model.model.model.layers.1.self_attn.q_proj.lora_A.weight", (4, 32), value=float("nan"))
+        with pytest.raises(PrerequisiteError, match=r"lora_A\.weight' that are no finite numbers; train it again\.$"):
+            open_model(f"hf/{tiny}", options={"lora": str(adapter)})
+
     def test_settings_that_peft_does_not_take_are_one_line(self, tiny: Path, adapter: Path) -> None:
         change_settings(adapter, r=-1)
         with pytest.raises(PrerequisiteError, match=rf"^-M lora={adapter}: does not fit hf/[^\n]*$"):
