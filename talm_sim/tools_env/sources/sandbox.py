@@ -96,9 +96,8 @@ class SandboxSession:
         if self._watch is not None:
             self._watch.cancel()
         if self._process is not None and self._process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                # Not `kill()` of asyncio, which takes the exit status of one that has just ended away from those who wait for it.
-                os.kill(self._process.pid, signal.SIGKILL)
+            # Not `kill()` of asyncio, which takes the exit status of one that has just ended away from those who wait for it.
+            _end(self._process.pid)
             await self._process.communicate()
 
     async def _begin(self, stays: str = "") -> HttpResponse:
@@ -152,6 +151,16 @@ class SandboxSession:
         return failure(500, "its answer cannot be read")
 
 
+def _end(process: int) -> None:
+    """Kill a sandbox and what it has begun, which dies with it only from a certain moment on; stopped, it begins nothing more."""
+    with contextlib.suppress(OSError):
+        os.kill(process, signal.SIGSTOP)
+        inside = Path(f"/proc/{process}/task/{process}/children").read_text(encoding="ascii").split()
+        for one in (*map(int, inside), process):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(one, signal.SIGKILL)
+
+
 async def _end_flood(process: int) -> None:
     """End a sandbox whose code makes very many files in `/tmp`: an empty one takes memory of the kernel, which no limit holds."""
     while True:
@@ -160,4 +169,4 @@ async def _end_flood(process: int) -> None:
             inside = Path(f"/proc/{process}/task/{process}/children").read_text(encoding="ascii").split()[0]
             tmp = os.statvfs(f"/proc/{inside}/root/tmp")
             if tmp.f_files - tmp.f_ffree > _MOST_FILES:
-                os.kill(process, signal.SIGKILL)
+                _end(process)
