@@ -89,7 +89,8 @@ def _read_row(place: str, line: str, method: Method) -> Row:
     if fault := _fault_of(values, method):
         raise row.fault(fault)
     try:
-        json.dumps(values, ensure_ascii=False).encode()
+        # Arguments may be JSON within a text.
+        json.dumps([values, *map(_for_template, values.get("messages", ()))], ensure_ascii=False).encode()
     except UnicodeEncodeError:
         raise row.fault("has half of a character (a lone surrogate), which no tokenizer reads; delete it.") from None
     return row
@@ -163,14 +164,17 @@ def _texts_of(row: Row, tokenizer: Any, name: str, rendering: Rendering) -> list
     prompt = render(tokenizer, messages[:-1], tools, name, rendering)
     whole = render(tokenizer, messages, tools, name, rendering, prompt=False)
     lost = "tools" if tools and prompt == render(tokenizer, messages[:-1], [], name, rendering) else ""
-    if any(call["function"]["name"] not in whole for one in messages for call in one.get("tool_calls") or ()):
-        lost = lost or "calls"
+    answer = whole[len(prompt) :]
+    for one in messages:  # a name may also stand in what the user says
+        shown = answer if one is messages[-1] else whole
+        if any(call["function"]["name"] not in shown for call in one.get("tool_calls") or ()):
+            lost = lost or "calls"
     if lost:
         raise row.fault(f"has {lost}, but the chat template of {name} shows none; give one that does with --chat-template FILE.")
     if not whole.startswith(prompt) or whole == prompt:
         fix = "give another with --chat-template FILE"
         raise row.fault(f"has an answer that the chat template of {name} does not write after the prompt; {fix}.")
-    return [prompt, whole[len(prompt) :]]
+    return [prompt, answer]
 
 
 def _for_template(message: Mapping[str, Any]) -> dict[str, Any]:

@@ -81,6 +81,10 @@ def test_messages_are_written_by_the_template(tmp_path: Path, tokenizer: Any) ->
             "row 'mine' has calls, but the chat template of hf/tiny",
         ),
         (
+            "{{ tools }}the other{% for one in messages %}<{{ one.role }}>{{ one.content }}</s>{% endfor %}",
+            "row 'mine' has calls, but the chat template of hf/tiny",
+        ),
+        (
             "{{ tools }}{{ messages | length }}{% for one in messages %}{{ one.content }}{{ one.tool_calls }}{% endfor %}",
             "row 'mine' has an answer that the chat template of hf/tiny does not write after the prompt",
         ),

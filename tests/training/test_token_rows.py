@@ -17,6 +17,7 @@ from tests.training.tiny_training import completions, pairs, write_rows
 ROW, PAIR = completions(1)[0], pairs(1)[0]
 CALL = {"id": "1", "type": "function", "function": {"name": "look_up", "arguments": '{"word": "x"}'}}
 DEEP = {"id": "1", "type": "function", "function": {"name": "look_up", "arguments": '{"a":' * 3000 + "1" + "}" * 3000}}
+HALF = {"id": "1", "type": "function", "function": {"name": "look_up", "arguments": '{"a": "\\ud800"}'}}
 ASKED = {"role": "user", "content": "What?"}
 
 
@@ -39,6 +40,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         ("sft", {**ROW, "action": "tool-call"}, "row 'r0' has an unknown class in 'action': 'tool-call'. Did you mean 'tool_call'?"),
         ("sft", {**ROW, "action": ["direct"]}, "has an unknown class in 'action'"),
         ("sft", {**ROW, "completion": "a\ud800"}, "row 'r0' has half of a character"),
+        ("sft", {"messages": [ASKED, {"role": "assistant", "tool_calls": [HALF]}]}, "has half of a character (a lone surrogate)"),
         ("sft", PAIR, "row 'r0' has no text 'completion'"),
         ("dpo", ROW, "row 'r0' has no text 'chosen'"),
         ("rpo", {**PAIR, "rejected": "\n"}, "row 'r0' has an empty 'rejected'"),
