@@ -105,11 +105,7 @@ async def _result(task: asyncio.Task[_T]) -> _T:
 
 @contextmanager
 def interrupts_at_once() -> Iterator[None]:
-    """Let Ctrl-C end work that never yields, such as a model that is loaded; an event loop's own handler waits for its next turn.
-
-    Raises:
-        KeyboardInterrupt: Ctrl-C was pressed; at the end, if the work has lost it, as in a finalizer.
-    """
+    """Let Ctrl-C end work that never yields, such as a model that is loaded; an event loop's own handler waits for its next turn."""
     if threading.current_thread() is not threading.main_thread() or not callable(before := signal.getsignal(signal.SIGINT)):
         yield
         return
@@ -125,5 +121,5 @@ def interrupts_at_once() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-    if pressed:
+    if pressed:  # and the work has lost it, as in a finalizer
         raise KeyboardInterrupt

@@ -43,11 +43,7 @@ class ScoringChat(OpenAIChat):
         return self._last(logprobs, sum(at >= start for at in accumulate(map(len, tokens[:-1]), initial=0)))
 
     async def _echo(self, text: str) -> tuple[list[str], list[float | None]]:
-        """Return the tokens of a text with their log-probabilities; the first token has none.
-
-        Raises:
-            RefusedError: The server gives none, and has given none before.
-        """
+        """Return the tokens of a text with their log-probabilities; the first token has none."""
         body = self._body({"prompt": text}, "max_tokens", _ONE_TOKEN, {"echo": True, "logprobs": 0, "add_special_tokens": False})
         found = await self._endpoint.post("/completions", body, lambda answer: _echoed(answer, text))
         if found is None:

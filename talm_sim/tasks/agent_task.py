@@ -332,12 +332,7 @@ def _environment(job: Job[Any], tools: Tools, others: Mapping[str, Sequence[Mapp
 
 
 def _check_tools(scenarios: Sequence[Scenario], environment: Environment, job: Job[Any], own: OwnAgent | None) -> Sequence[Scenario]:
-    """See that the tools of every scenario are there, and out of the agent's sight where they should be; return them by the tools' own names.
-
-    Raises:
-        PrerequisiteError: A scenario names a tool or perturbation that is not there or that the agent cannot meet, or hides a tool that is
-            built into the agent.
-    """
+    """See that the tools of every scenario are there, and out of the agent's sight where they should be; return them by their own names."""
     if not environment.specs and any(scenario.tools for scenario in scenarios):
         where = job.config.cassettes or "the shipped recordings"
         raise PrerequisiteError(f"{where}: no tools are recorded there; choose another --cassettes, or set TALM_SIM_TOOLS=live.")

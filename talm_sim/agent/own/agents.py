@@ -119,11 +119,7 @@ def tool_nodes(graph: Pregel[Any, Any, Any, Any]) -> Iterator[ToolNode]:
 
 
 def _read(name: str, thing: Any) -> OwnAgent:
-    """Return an object as an agent.
-
-    Raises:
-        PrerequisiteError: It is not an agent; the message says what one is.
-    """
+    """Return an object as an agent."""
     with looking_at(f"{name}: cannot be inspected"):
         return _as_agent(name, thing)
 

@@ -229,11 +229,7 @@ def _is_same_message(one: BaseMessage, other: BaseMessage) -> bool:
 
 
 def _read_context(name: str, graph: Any, given: Mapping[str, str]) -> Any:
-    """Return a graph's context, in the types of its `context_schema`.
-
-    Raises:
-        NotAnAgentError: It has none and one is given, or what is given does not fit.
-    """
+    """Return a graph's context, in the types of its `context_schema`."""
     if (schema := getattr(graph, "context_schema", None)) is None:
         if given:
             raise NotAnAgentError(f"--agent-context {next(iter(given))}: the graph {name} has no context_schema; leave it out.")

@@ -168,11 +168,7 @@ def _is_of(folder: Path, source: Document) -> bool:
 
 
 async def _try(draft: _Draft, *, network: bool) -> float:
-    """Run a draft's tests in the sandbox, and have its folder read as any tool folder is; return the seconds of the slowest test.
-
-    Raises:
-        DraftError: A test fails or takes too long, or the description of a function cannot be shown to a model.
-    """
+    """Run a draft's tests in the sandbox, and have its folder read as any tool folder is; return the seconds of the slowest test."""
     from talm_sim.tools_env.sources import sandbox  # not at the top: a help page needs none
     from talm_sim.tools_env.sources.fail_talms import ToolFolder
 
@@ -226,11 +222,7 @@ class _Draft:
 
 
 def _read_draft(text: str) -> _Draft:
-    """Read a draft from a model's answer; nothing of it is run.
-
-    Raises:
-        DraftError: A part is missing or cannot be read, a function has no test, or the metadata do not match the code.
-    """
+    """Read a draft from a model's answer; nothing of it is run."""
     blocks = _BLOCK.findall(text if text.endswith("\n") else text + "\n")
     python = [body for _, body in blocks if _is_python(body)]
     tests = next((body for body in python if _test_names(body)), None)
