@@ -115,7 +115,7 @@ def _exit_code(err: BaseException, ending: StopSignals) -> int:
         code = _exit_code(KeyboardInterrupt(), ending)
     elif isinstance(err, PermissionError) and err.filename is not None:
         code = _print_usage_error(f"{err.filename}: {err.strerror}; give yourself the right to read and write it.")
-    elif type(err).__module__ == "sqlite3":
+    elif f"{type(err).__module__}.{type(err).__name__}" == "sqlite3.DatabaseError":  # itself: its kinds may be our mistakes
         code = _print_usage_error(f"the run's file run.db has been changed while it was used ({err}); talm-sim resume says what is left of it.")
     else:
         raise err

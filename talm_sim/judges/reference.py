@@ -11,8 +11,6 @@ from talm_sim.language.facts.claims import read_last
 from talm_sim.language.facts.statements import AnswerText
 from talm_sim.types import Episode, Fact, Facts, GoldCall, Measured, MissingKind, Scenario, ToolEvent, Verdict
 
-_UNDECIDED = "undecided: "
-
 
 class ReferenceJudge(Judge):
     """Passes an episode by its scenario's required facts and gold calls. It does not apply to a scenario without facts (imported outputs)."""
@@ -26,7 +24,7 @@ class ReferenceJudge(Judge):
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
         """Judge one episode."""
         value, explanation = self.judge(episode, scenario)
-        left_open = value is None and explanation.startswith(_UNDECIDED)
+        left_open = value is None and episode.termination.completed and isinstance(scenario.target, Facts)
         return self.verdict(episode, value, explanation).model_copy(update={"left_open": left_open})
 
     def judge(self, episode: Episode, scenario: Scenario) -> tuple[bool | None, str]:
@@ -52,7 +50,7 @@ class ReferenceJudge(Judge):
         if lacking:
             return False, "; ".join(lacking)
         if unsure := [f"fact '{fact.name}' ({fact.value}): {one.unsure}" for fact, one in read.items() if one.unsure]:
-            return None, f"{_UNDECIDED}{'; '.join(unsure)}"
+            return None, f"undecided: {'; '.join(unsure)}"
         return True, f"all facts ({len(facts)}) are in the answer and all gold calls ({len(scenario.gold_calls)}) were made"
 
 
