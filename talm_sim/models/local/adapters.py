@@ -15,7 +15,7 @@ from typing import Any
 
 from talm_sim.common.plain_files import LARGEST_SETTINGS, read_text
 from talm_sim.errors import PrerequisiteError, pip_install
-from talm_sim.models.local.weights import digest_files, weights_digest
+from talm_sim.models.local.weights import digest_files, read_shapes, weights_digest
 
 _SETTINGS, _WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 _PICKLES = ("adapter_model.bin", "adapter_model.pt")
@@ -119,7 +119,7 @@ def read_adapter(name: str) -> Adapter:
         pickle = next((one for one in _PICKLES if (folder / one).exists()), None)
         fix = f"{pickle} is a pickle, which is never loaded; save the adapter as safetensors" if pickle else "copy it from where it was trained"
         raise PrerequisiteError(f"{where} contains no {_WEIGHTS}; {fix}.")
-    return Adapter(name, folder, settings, _read_shapes(folder / _WEIGHTS, where))
+    return Adapter(name, folder, settings, {key.removeprefix(_PREFIX): shape for key, shape in read_shapes(where, folder / _WEIGHTS).items()})
 
 
 def check_adapter(name: str, adapter: Adapter, config: Any) -> None:
@@ -225,15 +225,3 @@ def _read_object(file: Path) -> dict[str, Any] | None:
     except (OSError, ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
-
-
-def _read_shapes(file: Path, where: str) -> dict[str, tuple[int, ...]]:
-    try:
-        from safetensors import safe_open
-    except ImportError:
-        raise PrerequisiteError(f"-M lora: needs safetensors; install it with: {pip_install('local')}") from None
-    try:
-        with safe_open(str(file), framework="pt") as tensors:
-            return {key.removeprefix(_PREFIX): tuple(tensors.get_slice(key).get_shape()) for key in tensors.keys()}  # noqa: SIM118
-    except Exception as err:  # safetensors has its own errors, which derive from nothing of ours
-        raise PrerequisiteError(f"{where} {_WEIGHTS} cannot be read ({' '.join(str(err).split())[:120]}); copy it again.") from None

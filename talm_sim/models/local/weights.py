@@ -31,7 +31,7 @@ def check_weights(name: str, folder: Path) -> None:
     pickle = next((file.name for pattern in _PICKLES for file in sorted(folder.glob(pattern))), "")
     if pickle and not files:
         raise PrerequisiteError(f"{name}: {folder} has its weights in {pickle}, a pickle, which is never loaded; save them as safetensors.")
-    shapes = [shape for file in files for shape in _shapes(name, file)]
+    shapes = [shape for file in files for shape in read_shapes(f"{name}:", file).values()]
     try:
         config = json.loads(read_text(folder / "config.json", LARGEST_SETTINGS))
     except (OSError, ValueError, RecursionError):
@@ -47,16 +47,17 @@ def check_weights(name: str, folder: Path) -> None:
                 raise PrerequisiteError(f"{where} says {key} {says:,}, and the weights have {has:,} {what}; copy it from the original model.")
 
 
-def _shapes(name: str, file: Path) -> list[list[int]]:
+def read_shapes(where: str, file: Path) -> dict[str, tuple[int, ...]]:
+    """Return the shape of each tensor of a safetensors file, by its name; what is wrong begins with `where`."""
     try:
         from safetensors import safe_open
     except ImportError:
-        raise PrerequisiteError(f"{name}: needs safetensors; install it with: {pip_install('local')}") from None
+        raise PrerequisiteError(f"{where} needs safetensors; install it with: {pip_install('local')}") from None
     try:
         with safe_open(str(file), framework="numpy") as tensors:
-            return [tensors.get_slice(key).get_shape() for key in tensors.keys()]  # noqa: SIM118
+            return {key: tuple(tensors.get_slice(key).get_shape()) for key in tensors.keys()}  # noqa: SIM118
     except Exception as err:  # safetensors has its own errors, which derive from nothing of ours
-        raise PrerequisiteError(f"{name}: {file} cannot be read ({' '.join(str(err).split())[:120]}); copy it again.") from None
+        raise PrerequisiteError(f"{where} {file} cannot be read ({' '.join(str(err).split())[:120]}); copy it again.") from None
 
 
 def weights_digest(folder: Path) -> str:
