@@ -287,7 +287,7 @@ def test_kept_tests_run_in_any_directory_and_show_what_failed(talm: Talm) -> Non
     _, out, _ = talm("try", "--agent", "hiding:act", "--tools-from", "shop:tools", "--writing", "--limit", "1", "--save", "kept/here")
     assert "list     talm-sim show try-1\n" in out and "off-by-one" not in Path("kept/here/test_agent.py").read_text(encoding="utf-8")
     assert re.search(r"^find_price.underspecified +guessed ", talm("show", "try-1")[1], re.MULTILINE)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_agent.py"]
+    command = [sys.executable, "-m", "pytest", "-q", "-rN", "-p", "no:cacheprovider", "test_agent.py"]
     path = {**os.environ, "PYTHONPATH": os.pathsep.join((str(OWN_TOOLS), str(OWN_TOOLS.parents[1])))}
     done = subprocess.run(command, cwd="kept/here", env=path, capture_output=True, text=True, check=False)
     assert "No module named" not in done.stdout and done.returncode == 1, done.stdout
