@@ -17,6 +17,13 @@ def compile_words(*patterns: str) -> re.Pattern[str]:
     return re.compile("|".join(patterns).replace("]*", "]{0,200}"), re.IGNORECASE)
 
 
+def compile_small(*patterns: str) -> re.Pattern[str]:
+    """Compile alternatives for texts in small letters, which are read in a quarter of the time; those that begin at a word are tried together."""
+    at_word = "|".join(one for one in patterns if one.startswith(r"\b"))
+    others = [one for one in patterns if not one.startswith(r"\b")]
+    return re.compile("|".join([*filter(None, [at_word and f"(?:{at_word})"]), *others]).replace("]*", "]{0,200}"))
+
+
 @cache
 def read_words(name: str) -> dict[str, Any]:
     """Return the tables of a file of this folder, in whose patterns `<name>` stands for the part of that name."""
@@ -35,5 +42,15 @@ def _fill(pattern: Any, parts: dict[str, str]) -> Any:
 
 @cache
 def way(name: str) -> re.Pattern[str]:
-    """Return a way of declining, failing, finding nothing or claiming, by its name in the file; it is compiled when it is first looked for."""
+    """Return what is left out of a text, or ends a clause of it, by its name in the file."""
     return compile_words(*read_words("answer_words.toml")["ways"][name])
+
+
+def says(name: str, text: str) -> bool:
+    """Return whether a text declines, fails, finds nothing or claims in one of the ways of that name in the file."""
+    return _small(name).search(text.lower()) is not None
+
+
+@cache
+def _small(name: str) -> re.Pattern[str]:
+    return compile_small(*read_words("answer_words.toml")["ways"][name])

@@ -15,7 +15,7 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from talm_sim.language.answer_words import compile_words, read_words
+from talm_sim.language.answer_words import compile_small, compile_words, read_words
 from talm_sim.language.question_words import GENERIC, content_stems, stem
 from talm_sim.language.sentences import Sentence
 
@@ -24,6 +24,7 @@ _CLAUSE_END = compile_words(
     r"|\b(?:but|although|though|despite|because|since|while|so|and (?=(?:it|your|the|i|you|we|that|there)\b))\b"
 )
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+_NAME = re.compile(r"(?<=[a-z,:] )[A-Z][a-z]+")
 _LONGEST = 1_000
 _TOKEN = re.compile(r"[^\W\d_]+(?:'[a-z]+)?|\d[\d.,:]*|[^\w\s.!]")
 _FEW, _SOME = 6, 20
@@ -37,13 +38,23 @@ def _words(table: str) -> dict[str, Any]:
 
 @cache
 def _pattern(table: str, name: str) -> re.Pattern[str]:
-    """Return what is looked for, by its table and name in the file; it is compiled when it is first looked for."""
+    """Return what is left out of a text, by its table and name in the file."""
     return compile_words(*_words(table)[name])
+
+
+@cache
+def _small(table: str, name: str) -> re.Pattern[str]:
+    """Return what is looked for in small letters; it is compiled when it is first looked for."""
+    return compile_small(*_words(table)[name])
+
+
+def _is(table: str, name: str, text: str) -> bool:
+    return _small(table, name).search(text.lower()) is not None
 
 
 @lru_cache(maxsize=4_096)
 def _shows(text: str, name: str) -> bool:
-    return _pattern("signs", name).search(text) is not None
+    return _is("signs", name, text)
 
 
 class _Request(NamedTuple):
@@ -65,11 +76,11 @@ def _read_request(request: str) -> _Request:
     words = content_stems(said)
     stems = words - GENERIC
     for kind in ("wh", "yn") if main and not asked else ():
-        if _pattern("request", kind).match(main):
+        if _is("request", kind, main):
             return _Request(kind, stems, words, None)
     if not main or (main.endswith("?") and not asked):
         return _Request("wh" if main else "none", stems, words, None)
-    kind = next((one for one in ("make", "info") if _pattern("request", one).match(main)), "act")
+    kind = next((one for one in ("make", "info") if _is("request", one, main)), "act")
     verb = re.match(r"[\w'-]+", main.lower())
     if kind == "make" or not verb:
         return _Request(kind, stems, words, None)
@@ -139,7 +150,7 @@ def _of_questions(texts: _Texts, asked: _Request) -> Iterator[str]:
         yield "questions"
     for place in questions:
         text, following = texts[place][0], texts[place + 1] if place + 1 < len(texts) else None
-        kinds = {name for name in _words("questions") if _pattern("questions", name).search(text)}
+        kinds = {name for name in _words("questions") if _is("questions", name, text)}
         if not kinds & {"idle", "tag", "offer"}:
             kinds.add("real")
         if content_stems(text) & asked.stems:
@@ -147,7 +158,7 @@ def _of_questions(texts: _Texts, asked: _Request) -> Iterator[str]:
         if len(text.split()) <= _FEW - 2:
             kinds.add("brief")
         if following and not following[1].questions:
-            kinds.add("replied" if _pattern("replies", "to_itself").search(following[0]) else "followed")
+            kinds.add("replied" if _is("replies", "to_itself", following[0]) else "followed")
         yield "question"
         yield from (f"question:{kind}" for kind in kinds)
         for where in (["first"] if place == 0 else []) + (["last"] if following is None else []):
@@ -177,6 +188,8 @@ def _of_beginning(stated: _Texts) -> Iterator[str]:
 
 def _of_sentence(text: str, first: bool, last: bool, asked: _Request) -> Iterator[str]:
     here = {name for name in _words("signs") if _shows(text, name)}
+    if _NAME.search(text):
+        here.add("name")
     about = bool(content_stems(text) & asked.stems)
     if here.intersection(_words("groups")["denies"]):
         here.add("denies")
@@ -223,7 +236,7 @@ def _token(word: str) -> _Token:
     word = word.lower()
     form = word if word in _particles() else next((f"*{end}" for end in ("ed", "ing", "ly", "s") if len(word) > 4 and word.endswith(end)), "*")
     classes = _classes()
-    kind = classes.get(word) or classes.get(stem(word)) or ("<un>" if _pattern("classes_of", "un").match(word) else form)
+    kind = classes.get(word) or classes.get(stem(word)) or ("<un>" if _is("classes_of", "un", word) else form)
     return _Token(word, form, kind)
 
 

@@ -10,7 +10,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from talm_sim.language.answer_words import QUOTE, SENTENCE, way
+from talm_sim.language.answer_words import QUOTE, SENTENCE, says, way
 from talm_sim.language.asking import asking_sentences
 from talm_sim.language.evidence import weigh
 from talm_sim.language.sentences import read_sentences
@@ -84,7 +84,7 @@ def read_final_answer(text: str, request: str = "") -> FinalAnswer:
     said = [(one.said[:_LONGEST], one.text[:_LONGEST]) for one in sentences if not one.questions]
     plain = [way("concession").sub(" ", one) for one, _ in said]
     whole = [one for _, one in said] or [shown[:_LONGEST]]
-    asking = tuple(one for one in asking_sentences(text) if one.rstrip("\"')").endswith("?") or not way("no_tool").search(one))
+    asking = tuple(one for one in asking_sentences(text) if one.rstrip("\"')").endswith("?") or not says("no_tool", one))
     lacks = _any("lacks", plain) and not _any("settled", whole)
     cannot = any(map(says_cannot, plain)) or _any("elsewhere", plain)
     failed, nothing, no_tool = _any("failed", whole), _any("nothing", whole), _any("no_tool", plain)
@@ -109,11 +109,11 @@ def _says_that_you_left_out(sentence: str) -> bool:
     """Return whether a sentence says no more than what its reader did not say."""
     *asides, _ = sorted(_CLAUSE_END.split(sentence.strip()), key=len)
     short = all(len(one.split()) <= _ASIDE for one in asides) and not _GOES_ON.search(sentence)
-    return short and _YOU.search(sentence) is not None and way("lacks").search(sentence) is not None
+    return short and _YOU.search(sentence) is not None and says("lacks", sentence)
 
 
 def _any(name: str, texts: list[str]) -> bool:
-    return any(map(way(name).search, texts))
+    return any(says(name, one) for one in texts)
 
 
 def names_failure(sentence: str) -> bool:
@@ -123,22 +123,27 @@ def names_failure(sentence: str) -> bool:
 
 def lacks_means(sentence: str) -> bool:
     """Return whether a sentence says that there is nothing to do it with, or that its author is not sure how."""
-    return any(way(name).search(_tidy(sentence[:_LONGEST])) for name in ("no_tool", "unsure_how"))
+    return _says_any(sentence, "no_tool", "unsure_how")
 
 
 def failed_to(sentence: str) -> bool:
     """Return whether a sentence says that its author tried and could not."""
-    return way("tried").search(_tidy(sentence[:_LONGEST])) is not None
+    return _says_any(sentence, "tried")
 
 
 def reports_failure(sentence: str) -> bool:
     """Return whether a sentence says that something failed, was not found, or was not said."""
-    return any(one.search(_tidy(sentence[:_LONGEST])) for one in (way("failed"), way("nothing"), way("lacks")))
+    return _says_any(sentence, "failed", "nothing", "lacks")
 
 
 def says_cannot(sentence: str) -> bool:
     """Return whether a sentence says that its author cannot, will not, or does not know."""
-    return any(one.search(_tidy(sentence[:_LONGEST])) for one in (way("no_tool"), way("cannot")))
+    return _says_any(sentence, "no_tool", "cannot")
+
+
+def _says_any(sentence: str, *names: str) -> bool:
+    tidy = _tidy(sentence[:_LONGEST])
+    return any(says(name, tidy) for name in names)
 
 
 def _tidy(text: str) -> str:
@@ -153,9 +158,9 @@ def claims_success(answer: str) -> bool:
     (True, False)
     """
     said = SENTENCE.split(_tidy(split_reasoning(answer)[0][:_MOST]))
-    sentences = (one[:_LONGEST] for one in said if not way("condition").search(one) and not one.endswith("?"))
+    sentences = (one[:_LONGEST] for one in said if not says("condition", one) and not one.endswith("?"))
     return any(
-        way("done").search(clause) and not way("undone").search(clause) and not names_failure(clause)
+        says("done", clause) and not says("undone", clause) and not names_failure(clause)
         for sentence in sentences
         for clause in way("clause_end").split(sentence)
     )
