@@ -18,7 +18,7 @@ def compile_words(*patterns: str) -> re.Pattern[str]:
 
 
 def compile_small(*patterns: str) -> re.Pattern[str]:
-    """Compile alternatives for texts in small letters, which are read in a quarter of the time; those that begin at a word are tried together."""
+    """Compile alternatives for texts in small letters, read in a quarter of the time; those that begin at a word are tried together."""
     at_word = "|".join(one for one in patterns if one.startswith(r"\b"))
     others = [one for one in patterns if not one.startswith(r"\b")]
     return re.compile("|".join([*filter(None, [at_word and f"(?:{at_word})"]), *others]).replace("]*", "]{0,200}"))

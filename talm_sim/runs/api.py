@@ -42,7 +42,7 @@ from talm_sim.store.tidy_tables import first_measure
 from talm_sim.tasks import AgentOptions, Job
 from talm_sim.tasks.acting.person_model import person_model
 from talm_sim.tasks.shared import Shared
-from talm_sim.types import Summary, Termination
+from talm_sim.types import Row, Summary, Termination
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -244,18 +244,23 @@ async def judge_async(
 judge = blocking(judge_async)
 
 
-async def _judge(stored: StoredRun, store: RunStore, job: Job[Any], grader: Grader, contact: Contact) -> list[Summary]:
+async def _judge(stored: StoredRun, store: RunStore, job: Job[Any], grader: Grader, contact: Contact) -> tuple[list[Row], list[Summary]]:
+    """Judge, and return what the episodes count as and their summary; nothing of the two if the run it is paired with has gone."""
+
     def pairs() -> Pair:
         return job.task.pair(stored.judged_as(job))
 
     await judge_run(store, job, grader, pairs=pairs, on_event=contact.on_event, spending=contact.spending)
-    summary, view = [], stored.judged_as(job)
+    rows: list[Row] = []
+    summary: list[Summary] = []
+    view = stored.judged_as(job)
     # The run it is paired with may have gone; the table will say so.
     with contextlib.suppress(PrerequisiteError), view.at_once(store.reader):  # in a thread: who calls `run_async` has other work on the loop
-        summary = await asyncio.to_thread(view.summary)
+        rows = await asyncio.to_thread(view.rows)
+        summary = await asyncio.to_thread(view.summary, rows)
     first = first_measure(summary)
     await store.set_meta({"first_measure": None if first is None else first.model_dump(mode="json")})
-    return summary
+    return rows, summary
 
 
 async def _session(stored: StoredRun, store: RunStore, built: Built, contact: Contact, failed: Collection[Termination] = ()) -> StoredRun:
@@ -308,11 +313,11 @@ async def _carry_out(stored: StoredRun, store: RunStore, built: Built, contact: 
             if ignored.patterns:
                 matched, asked = stored.ignored()
                 await store.set_meta({IGNORED: (matched + ignored.matched, asked + ignored.asked)})
-        summary = await _judge(stored, store, built.job, built.grader, contact)
+        rows, summary = await _judge(stored, store, built.job, built.grader, contact)
     elapsed = time.monotonic() - started
     on_event(RunFinished(stored.id, counts.finished, counts.total, counts.waiting, counts.terminations, elapsed))
     if summary:
-        stored.keep_summary(summary, built.job)  # so that whoever prints it next need not compute it again
+        stored.keep(rows, summary, built.job)  # so that whoever prints it next need not compute it again
     return stored
 
 

@@ -51,8 +51,7 @@ class StoredRun(RunFiles):
         self.manifest: RunManifest = read_manifest(path) if manifest is None else manifest
         self._judged_as: Job[Any] | None = None
         self._held_job: Job[Any] | None = None
-        self._held_rows: list[Row] | None = None
-        self._summary: tuple[tuple[int, ...], tuple[Summary, ...]] | None = None
+        self._counted: tuple[tuple[int, ...], tuple[Row, ...], tuple[Summary, ...] | None] | None = None
 
     def __repr__(self) -> str:
         return f"StoredRun({str(self.path)!r})"
@@ -323,13 +322,16 @@ class StoredRun(RunFiles):
 
     def rows(self) -> list[Row]:
         """Return what each finished episode counts as, in planned order, with a value for people and each judge with a measure of its own."""
+        state = self._file_state()
+        if self._counted is not None and self._counted[0] == state:
+            return [*self._counted[1]]
         with self.at_once():
-            if self._held_rows is None:
-                counted, own = self.job.task.rows(self), self._own_columns()
-                task = self.job.task
-                rows = counted if task.outcomes else by_success(counted, task.succeeded)
-                self._held_rows = add_people(add_judge_values(rows, own, self.verdicts(own)), self.people())
-            return [*self._held_rows]
+            task, own = self.job.task, self._own_columns()
+            counted = task.rows(self)
+            rows = counted if task.outcomes else by_success(counted, task.succeeded)
+            found = add_people(add_judge_values(rows, own, self.verdicts(own)), self.people())
+            self.keep(found, None, self.job, state)
+        return found
 
     def summary(self, rows: Sequence[Row] | None = None) -> list[Summary]:
         """Return the summary of each group: the task's measures, those of judges that have their own, people's, and what epochs say together.
@@ -340,22 +342,21 @@ class StoredRun(RunFiles):
         Raises:
             PrerequisiteError: The task is not installed, or the run to compare with cannot be read.
         """
-        state = self._file_state()
-        if rows is None and self._summary is not None and self._summary[0] == state:
-            return [*self._summary[1]]
-        given = rows
+        given, state = rows, self._file_state()
+        if given is None and self._counted is not None and self._counted[0] == state and self._counted[2] is not None:
+            return [*self._counted[2]]
         with self.at_once():
             rows, columns, job, people = self.rows() if rows is None else rows, self._own_columns(), self.job, self.people()
             own = (summary_with(one, rows, columns, job) for one in job.task.summarize(rows, self))
             found = [people_measures(one, rows, people) for one in own]
         if given is None:
-            self.keep_summary(found, job, state)
+            self.keep(rows, found, job, state)
         return found
 
-    def keep_summary(self, summary: Sequence[Summary], job: Job[Any], state: tuple[int, ...] = ()) -> None:
-        """Keep a summary that was computed when the files were as in `state`, by default as they are; it counts until one changes."""
-        if getattr(job.options, "paired_run", None) is None:  # the other run may change
-            self._summary = state or self._file_state(), tuple(summary)
+    def keep(self, rows: Sequence[Row], summary: Sequence[Summary] | None, job: Job[Any], state: tuple[int, ...] = ()) -> None:
+        """Keep what was counted when the files were as in `state`, by default as they are; it holds until one changes."""
+        if getattr(job.options, "paired_run", None) is None or self._held is not None:  # the other run may change
+            self._counted = state or self._file_state(), tuple(rows), None if summary is None else tuple(summary)
 
     def _own_columns(self) -> dict[str, Measured]:
         """Return the measures of the judges that the task does not read itself."""
@@ -382,7 +383,9 @@ class StoredRun(RunFiles):
         return frame(self.to_records())
 
     def _forget(self) -> None:
-        self._held_job = self._held_rows = None
+        if (job := self._judged_as or self._held_job) is not None and getattr(job.options, "paired_run", None) is not None:
+            self._counted = None
+        self._held_job = None
 
 
 def load_run(run: StoredRun | Path | str | None = None, run_dir: Path = Path("runs")) -> StoredRun:

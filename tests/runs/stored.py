@@ -26,7 +26,7 @@ def store(
         for position, item in enumerate(episodes):
             write_episode(conn, item, position)
         for verdict in verdicts:
-            write_verdict(conn, verdict)
+            write_verdict(conn, verdict, failed=verdict.undecided)
         insert_row(conn, "meta", "judges", json.dumps(sorted({(one.judge, one.judge_config_digest) for one in verdicts})))
 
     made = RunConfig(**config)

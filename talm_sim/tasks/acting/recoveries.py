@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeVar, cast
 
 from talm_sim.agent.humans import SimulatedResponder
@@ -297,7 +298,7 @@ class _KnownAnswers:
         self, scenario: Scenario, specs: Mapping[str, ToolSpec], answers: Mapping[str, Any], responses: Mapping[str, JsonObject]
     ) -> None:
         self.specs = specs
-        self.routes = {name: Route(path=f"/{number}") for number, name in enumerate(specs)}
+        self.routes = _routes(tuple(specs))
         self.responses = responses
         self._answers = dict(answers)
         self._other: dict[str, Any] = {}
@@ -316,6 +317,11 @@ class _KnownAnswers:
 
     async def aclose(self) -> None:
         """Do nothing: nothing is open."""
+
+
+@lru_cache(maxsize=8)  # a run has the same tools for each of its faults
+def _routes(tools: tuple[str, ...]) -> dict[str, Route]:
+    return {name: Route(path=f"/{number}") for number, name in enumerate(tools)}
 
 
 def call_key(tool: str, arguments: Mapping[str, object]) -> str:
