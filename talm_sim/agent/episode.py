@@ -19,6 +19,7 @@ from talm_sim.agent.faulty_model import ModelFaults
 from talm_sim.agent.holding import HoldingGraph
 from talm_sim.agent.humans import FollowingResponder, HumanReply, Responder
 from talm_sim.agent.open_requests import OpenRequests
+from talm_sim.common.credentials import saying
 from talm_sim.common.digests import derive_seed
 from talm_sim.config import Traffic
 from talm_sim.errors import CassetteMissError, PrerequisiteError, ProviderError
@@ -194,7 +195,7 @@ async def _play_until_pause(
     step: Any = {} if resume is None else asks.resume(resume)
     durable: dict[str, Any] = {"durability": "exit"} if agent.saver else {}
     advance = partial(agent.graph.ainvoke, config=config, context=context, **durable)
-    with playing(players.model):
+    with playing(players.model), saying(partial(_said_in, scenario, context)):
         result, questions = await _play(advance, step, asks, agent.responder(scenario, epoch) if agent.responder else None)
     elapsed = kept.get("active_s", 0.0) + started.age + (tools.slept - held.slept if tools else 0.0)
     if agent.saver is not None and (context.forms or not questions):
@@ -213,6 +214,11 @@ async def _play_until_pause(
             context.forms or None,
         )
     return _episode(agent, scenario, epoch, attempt, result, tools, players, kept.get("started_at", started.unix), elapsed)
+
+
+def _said_in(scenario: Scenario, context: EpisodeContext) -> str:
+    """Return all that the scenario and its tools say, which an agent may repeat."""
+    return "\n".join([scenario.model_dump_json(), *(tool.model_dump_json() for tool in context.offered)])
 
 
 async def _close(agent: Agent, thread: str, tools: EpisodeTools) -> None:

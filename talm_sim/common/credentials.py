@@ -1,7 +1,8 @@
 """Recognize credentials by their name and by their value.
 
 Names decide what may be given as an option or kept of a request. Values decide what is hidden in a server's answer: the credentials of the
-run and of the environment, and whatever looks like a well-known key. Names do not count there, since arguments are what is measured.
+run and of the environment, and whatever looks like a well-known key. Names do not count there, since arguments are what is measured; nor,
+in what is measured, does a key that the episode's own scenario says.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ import html
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any
 from unicodedata import name as name_of
@@ -195,10 +198,34 @@ _CALLED = frozenset({"input", "arguments", "args", "parameters"})
 _EVENT = re.compile(r"(?m)^(data:[ \t]*)(\{.*\})[ \t\r]*$")
 
 
-class Hider:
-    """Takes credentials out of texts by their value. Applying it twice changes nothing more."""
+_said: ContextVar[Callable[[], frozenset[str]]] = ContextVar("_said", default=frozenset)
 
-    def __init__(self, secrets: Iterable[str]) -> None:
+
+@contextmanager
+def saying(text: Callable[[], str]) -> Iterator[None]:
+    """Let who is measured within the block repeat what looks like a key, where it stands in a text: the episode's scenario."""
+    token = _said.set(cache(lambda: keys_in(text())))
+    try:
+        yield
+    finally:
+        _said.reset(token)
+
+
+def keys_in(text: str) -> frozenset[str]:
+    """Return all that looks like a key in a text."""
+    return frozenset(found for start, shape in _SHAPES if start in text for found in shape.findall(text))
+
+
+class Hider:
+    """Takes credentials out of texts by their value. Applying it twice changes nothing more.
+
+    Args:
+        secrets: Credentials by their value.
+        measured: Whether the texts are measured: they may repeat what looks like a key and stands in the scenario, see `saying`.
+    """
+
+    def __init__(self, secrets: Iterable[str], *, measured: bool = False) -> None:
+        self._measured = measured
         self._literals: dict[str, str] = {}
         for secret in sorted(set(secrets), key=lambda value: (-len(value), value)):
             # A secret of digits may be echoed as a JSON number, which must stay one.
@@ -207,17 +234,20 @@ class Hider:
                 self._literals.setdefault(form, hidden)
 
     @classmethod
-    def from_environment(cls, environment: tuple[str, ...], borne: tuple[str, ...] = ()) -> Hider:
+    def from_environment(cls, environment: tuple[str, ...], borne: tuple[str, ...] = (), *, measured: bool = False) -> Hider:
         """Return one that knows `credentials_in_environment()` and the credentials of a request; the last ones are kept."""
-        return _hider(environment, borne)
+        return _hider(environment, borne, measured)
 
     def text(self, text: str) -> str:
         """Hide known secrets, also as JSON, a URL or a page would spell them, and everything that looks like a key."""
         text = self._known(text)
         for start, shape in _SHAPES:
             if start in text:
-                text = shape.sub(REDACTED, text)
+                text = shape.sub(self._hide_shape, text)
         return text
+
+    def _hide_shape(self, found: re.Match[str]) -> str:
+        return found[0] if self._measured and found[0] in _said.get()() else REDACTED
 
     def _known(self, text: str) -> str:
         for literal, hidden in self._literals.items():
@@ -288,8 +318,8 @@ class Hider:
 
 
 @lru_cache(maxsize=64)
-def _hider(environment: tuple[str, ...], borne: tuple[str, ...]) -> Hider:
-    return Hider((*environment, *borne))
+def _hider(environment: tuple[str, ...], borne: tuple[str, ...], measured: bool) -> Hider:
+    return Hider((*environment, *borne), measured=measured)
 
 
 def _forms(secret: str) -> tuple[str, ...]:

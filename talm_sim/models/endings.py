@@ -142,7 +142,7 @@ def turn_of(name: str, answer: Answer, before: int, read_text: ReadText | None =
     ending = ending_of(check_answer(name, answer))
     # A server that found no end of the thought files all under reasoning, a call too.
     silent = not answer.calls and says_nothing(answer.text)
-    reasoning = Hider.from_environment(credentials_in_environment()).text(answer.reasoning) if answer.reasoning else ""
+    reasoning = Hider.from_environment(credentials_in_environment(), measured=True).text(answer.reasoning) if answer.reasoning else ""
     lost = silent and holds_call(reasoning)
     written = f"<think>{reasoning}" if lost else answer.text
     text, thought = split_reasoning(written)

@@ -49,7 +49,7 @@ class LangChainModel:
         self.name = name or f"langchain/{type(chat).__name__}"
         self._chat = chat
         self._client = client
-        self._hide = Hider.from_environment(credentials_in_environment(), tuple(filter(is_distinctive, _keys_of(chat))))
+        self._hide = Hider.from_environment(credentials_in_environment(), tuple(filter(is_distinctive, _keys_of(chat))), measured=True)
 
     async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
         """Generate one turn; see `Model.generate`."""

@@ -95,7 +95,9 @@ class ServerClient(httpx2.AsyncBaseTransport):
         if response.has_redirect_location:
             _refuse_other_host(request.url, response.headers["location"])
         borne = (*credentials_in_headers(request.headers.multi_items()), *credentials_in_url(str(request.url)))
-        return _hide_credentials(request, response, body, Hider.from_environment(self._environment, tuple(filter(is_distinctive, borne))))
+        return _hide_credentials(
+            request, response, body, Hider.from_environment(self._environment, tuple(filter(is_distinctive, borne)), measured=True)
+        )
 
     async def aclose(self) -> None:
         """Close what carries the requests."""

@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
-from talm_sim.common.credentials import REDACTED, Hider, credentials_in_environment
+from talm_sim.common.credentials import REDACTED, Hider, credentials_in_environment, keys_in
 from talm_sim.recordings.http_exchange import OWN_HEADERS, HttpRequest, HttpResponse
 
 _SECRET_NAMES = ("apikey", "accesskey", "secretkey", "privatekey", "subscriptionkey", "authorization", "credential", "credentials", "secret")
@@ -76,6 +77,12 @@ class Redactor:
         )
         body = response.body if request is None else hide_named_in_answer(response.body, request.body or b"", _is_secret)
         return HttpResponse(response.status, self.text(response.reason), headers, self._hide.body(body, of_model=True))
+
+    def said_again(self, response: HttpResponse, request: HttpRequest) -> HttpResponse:
+        """Return a recorded answer as it was given: what it repeats of the request was hidden in both, and is known again where it is one."""
+        if REDACTED.encode() not in response.body or len(said := keys_in((request.body or b"").decode("utf-8", "replace"))) != 1:
+            return response
+        return replace(response, body=response.body.replace(REDACTED.encode(), next(iter(said)).encode()))
 
     def _body(self, request: HttpRequest) -> bytes | None:
         if not request.body:

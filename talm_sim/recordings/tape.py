@@ -85,7 +85,7 @@ class Tape:
             for place in cassette.places(vcr_request(request)):
                 key, number = cassette.entries[place]
                 if number >= played.get(key, 0):
-                    return key, cassette.answers[place]
+                    return key, self._redactor.said_again(cassette.answers[place], request)
         return None
 
     def append(self, request: HttpRequest, response: HttpResponse, played: Mapping[str, int]) -> str:

@@ -51,7 +51,7 @@ class Tools:
         self.specs: dict[str, ToolSpec] = {}
         self.routes: dict[str, Route] = {}
         self._reached: dict[str, _ToolPlace] = {}
-        self.hide = Hider.from_environment(credentials_in_environment())
+        self.hide = Hider.from_environment(credentials_in_environment(), measured=True)
         for name, (spec, route) in (recorded or {}).items():
             self.specs[name], self.routes[name] = spec, route
         _check_names(sources)

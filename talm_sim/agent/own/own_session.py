@@ -73,7 +73,7 @@ class AgentSession:
         self.fatal: BaseException | None = None
         self.work = Work()
         self.gone = asyncio.Event()
-        self.hide = Hider.from_environment(credentials_in_environment())
+        self.hide = Hider.from_environment(credentials_in_environment(), measured=True)
         self.loop = asyncio.get_running_loop()
         self.context: EpisodeContext
         self._player: Any = None

@@ -89,7 +89,7 @@ class HttpSource:
         self._client = HttpClient(connections=connections, timeout=timeout)
         self._recover = recover
         self._proofs = proofs
-        self._hide = Hider.from_environment(credentials_in_environment(), sum((one.secrets for one in proofs.values()), ()))
+        self._hide = Hider.from_environment(credentials_in_environment(), sum((one.secrets for one in proofs.values()), ()), measured=True)
 
     async def call(self, tool: str, arguments: Mapping[str, object], episode: str) -> HttpResponse:
         """Make a call; see `ToolSource`."""

@@ -71,7 +71,7 @@ class McpSource:
         self.reading: set[str] = set()
         self._request = request
         self._given = _read_options(request.options)
-        self._hide = Hider.from_environment(credentials_in_environment(), tuple(self._given.values()))
+        self._hide = Hider.from_environment(credentials_in_environment(), tuple(self._given.values()), measured=True)
         self._theirs: dict[str, str] = {}
         self._said: set[str] = set()
         self._servers: list[Server] = []
