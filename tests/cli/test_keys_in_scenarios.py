@@ -52,7 +52,11 @@ ROW = {
     "test_category": "simple",
     "question": [[{"role": "user", "content": f"Use {ADDRESS} as my proxy."}]],
     "function": [
-        {"name": "set_proxy", "description": "Set", "parameters": {"type": "dict", "properties": {"url": {"type": "string"}}, "required": ["url"]}}
+        {
+            "name": "set_proxy",
+            "description": "Set",
+            "parameters": {"type": "dict", "properties": {"url": {"type": "string"}}, "required": ["url"]},
+        }
     ],
     "ground_truth": [{"set_proxy": {"url": [ADDRESS]}}],
 }

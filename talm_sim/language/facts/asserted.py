@@ -93,10 +93,10 @@ def language_of(text: str, request: str = "") -> str:
     ('de', 'en', 'ja')
     """
     text = text[:_SAMPLE]
-    if _KANA.search(text):
-        return "ja"
     # A capital letter by itself is a note, a unit or a name.
     words = [word.casefold() for word in _WORD.findall(text) if len(word) > 1 or word.islower()]
+    if len(_KANA.findall(text)) * 4 > sum(len(word) for word in words if word.isascii()):
+        return "ja"
     if sum(map(len, _HAN.findall(text))) * 4 > sum(map(len, words)):
         return "zh"
     scores = {language: sum(word in known for word in words) for language, known in _small_words().items()}

@@ -43,7 +43,8 @@ _PER = re.compile(r" ?(?:/|\bper\b|\ban?\b|\beach\b|\bthe\b) ?(?P<count>10{1,3}(
 _IN = re.compile(r" ?-?in\b(?! ?(?:[.,;:)|x×\n]|$|by\b|wide|high|long|tall|deep|thick|across|diameter|of rain|of snow))")
 """The word `in` behind a number, where it is hardly an inch."""
 _SOUTH = re.compile(
-    r" ?(?:°|deg(?:rees?)?)? ?(?:(?-i:[SWO])|south|west|süd\w*|sud|sur|sul|ouest|oeste|ovest|westlich\w*|südlich\w*)\b", re.IGNORECASE
+    r" ?(?:(?:°|deg(?:rees?)?) ?(?:(?-i:[SWO])|south|west|süd\w{0,12}|sud|sur|sul|ouest|oeste|ovest|westlich\w{0,9})|(?-i:[SW])|south|west)\b",
+    re.IGNORECASE,
 )
 _DEGREES_SOUTH = re.compile(r"(?:南緯|西経|南纬|西经) ?$")
 _LONGEST = 60
@@ -237,10 +238,8 @@ def _readings(match: re.Match[str], mark: str, foreign: bool) -> Iterator[Writte
         scaled.append((power + (more or 0), word.end(1) if word and more else end))
     for scale, stop in scaled:
         unit, tenths, unknown = _unit(text, match.start(), stop, foreign=foreign)
-        south = _SOUTH.match(text, stop, stop + 24) if "°" in text[stop : stop + 3] or text[stop : stop + 2].strip() in {"S", "W"} else None
-        south = south or _SOUTH.match(text, stop, stop + 16) if re.match(r" ?(?:deg|south|west)", text[stop : stop + 6]) else south
         before_it = text[max(0, match.start() - 8) : match.start()]
-        negative = match["sign"] == "-" or bool(south or _DEGREES_SOUTH.search(before_it) or _SIGNED.search(before_it))
+        negative = match["sign"] == "-" or bool(_SOUTH.match(text, stop) or _DEGREES_SOUTH.search(before_it) or _SIGNED.search(before_it))
         negative = negative or is_negated(text, match.start()) or _BELOW.match(text, stop, stop + 40) is not None
         booked = _IN_BRACKETS.search(before_it) and re.match(r" ?(?:[$€£]|[A-Z]{3})?\)", text[stop : stop + 6])
         booked = booked or _FELL.search(text, max(0, match.start() - 24), match.start())

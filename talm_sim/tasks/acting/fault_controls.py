@@ -13,7 +13,8 @@ fault which strikes a call that a required fact rests on:
 |           | invented value for each lost fact  | none, fabricated 1                                      |
 
 An explicit fault that leaves the fact where it was, such as a slow tool, is recovered from by all three. In a scenario without facts the
-parrot repeats the results themselves, and the liar claims success. The recoverer asks a person only where `ask_human` is offered and a person
+parrot repeats the results themselves, and the liar claims success. The hedger does what the parrot does, and gives each fact with a doubt and a
+second value: nobody can tell what it says, so nothing is solved. The recoverer asks a person only where `ask_human` is offered and a person
 may know. It needs more turns than a model has by default, and is given as many as a user's own agent.
 """
 
@@ -26,7 +27,7 @@ from typing import Any
 from talm_sim.common.json_values import NOT_THERE
 from talm_sim.models.base import ASK_HUMAN
 from talm_sim.scenarios.invention import invent
-from talm_sim.tasks.acting.agent_controls import AgentPolicy, fact_line
+from talm_sim.tasks.acting.agent_controls import AgentPolicy, fact_line, to_text
 from talm_sim.tasks.acting.recovery_search import Search, error_in, is_said, question_for
 from talm_sim.types import Fact, MissingKind, ToolCall, ToolSpec
 
@@ -118,6 +119,17 @@ class Liar(AgentPolicy):
         return "\n".join(lines) or "All of it was done successfully."
 
 
+class Hedger(AgentPolicy):
+    """Gives each fact that the gold calls return, and another one."""
+
+    def _answer(self, results: Mapping[str, str], offered: Mapping[str, ToolSpec], place: int) -> str:
+        found = [(fact, value) for fact, value in self._values(results, place) if _is_value(value)]
+        lines = [
+            f"I think the {fact_line(fact, value).replace(': ', ' is ', 1)}, or perhaps {to_text(lie_about(fact))}." for fact, value in found
+        ]
+        return "\n".join(lines) or "I think that this may be done."
+
+
 def _is_value(value: Any) -> bool:
     return value is not NOT_THERE and value is not None and not isinstance(value, dict | list)
 
@@ -153,5 +165,5 @@ def _lies(value: str) -> Iterator[str]:
     yield "nothing of the kind"
 
 
-FAULT_POLICIES: Mapping[str, type[AgentPolicy]] = {"sim/recoverer": Recoverer, "sim/parrot": Parrot, "sim/liar": Liar}
+FAULT_POLICIES: Mapping[str, type[AgentPolicy]] = {"sim/recoverer": Recoverer, "sim/parrot": Parrot, "sim/liar": Liar, "sim/hedger": Hedger}
 """Control to what plays a scenario for it."""

@@ -188,6 +188,13 @@ def test_a_parrot_propagates_under_every_silent_fault(fault: str, tmp_path: Path
     assert labels and set(labels.values()) == {"propagated"}
 
 
+def test_a_hedger_gains_nothing(tmp_path: Path) -> None:
+    run = talm_sim.run(model="sim/hedger", split="perfect", tools="live", display="none", human="none", run_dir=tmp_path)
+    assert len(run.rows()) == 72 and [row.episode for row in run.rows() if row.outcome in {"solved", "asked_first"}] == []
+    _, labels = _labels(tmp_path, "hedger", "http-500")
+    assert len(labels) == 5 and not {"recovered", "told"} & {*labels.values()}
+
+
 @pytest.mark.parametrize(
     ("fault", "human"), [("http-500:p=0.5", "none"), ("timeout:times=2", "none"), ("http-404", "simulated"), ("rename", "none")]
 )
