@@ -173,7 +173,8 @@ class AgentTask(Task[AgentTaskOptionsT]):
         errors = {"tool_errors": "raise"} if job.options.tool_errors == "raise" else {}
         context = {"agent_context": job.options.agent_context} if job.options.agent_context else {}
         unasked = {"no_awareness": True} if job.options.no_awareness else {}
-        return {**own, **agent, **finish, **limit, **unasked, **errors, **context}
+        examples = {"schema_examples": "hide"} if job.options.schema_examples == "hide" else {}
+        return {**own, **agent, **finish, **limit, **unasked, **errors, **context, **examples}
 
     def judges(self, job: Job[AgentTaskOptionsT]) -> tuple[str, ...]:
         """Return the judge of faults if the run injects any, and that of refusals if a person may refuse calls."""
@@ -328,6 +329,7 @@ def _environment(job: Job[Any], tools: Tools, others: Mapping[str, Sequence[Mapp
         others=others,
         writing=options.writing,
         approve=guarded_tools(options.approve, tools) if options.approve else frozenset(),
+        examples=options.schema_examples == "show",
     )
 
 

@@ -122,6 +122,10 @@ class AgentTaskOptions(AgentOptions):
         "auto", GEN, "How your agent learns that a tool failed: an error (raise) or a text.", metavar="NAME", rare=True
     )
     """`auto` is settled when a run is built, as `raise`; the built-in agent, and your agent in a run from before, reads texts."""
+    schema_examples: Annotated[Literal["show", "hide"], Field(exclude_if=lambda way: way == "show")] = option(
+        "show", GEN, "Examples in the schemas of tools: show or hide.", metavar="NAME", rare=True
+    )
+    """They give an agent values to guess with; most tools of the papers have none."""
     agent_context: Annotated[ProviderOptions, Field(exclude_if=lambda given: not given)] = option(
         {}, GEN, "Context of your graph (context_schema); repeatable.", metavar="K=V", rare=True
     )

@@ -49,6 +49,7 @@ class Environment:
         others: Tool to the arguments with which gold calls of any scenario call it, in a fixed order: where wrong records come from.
         writing: Whether faults may also let calls of tools that may change data through, and repeat them.
         approve: The tools that a person approves each call of.
+        examples: Whether the tools' schemas keep their examples, which are values to guess with.
     """
 
     def __init__(
@@ -62,8 +63,11 @@ class Environment:
         others: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
         writing: bool = False,
         approve: frozenset[str] = frozenset(),
+        examples: bool = True,
     ) -> None:
         self.tools = tools
+        self.specs: Mapping[str, ToolSpec] = tools.specs if examples else {name: _without_examples(one) for name, one in tools.specs.items()}
+        """The tools, by name."""
         self.perturb = perturb
         self.seed = seed
         self.clock = clock
@@ -92,11 +96,6 @@ class Environment:
         """Return whether a fault may let a call through, so that the agent may repeat it: it changes nothing, or the user allows it."""
         return self.writing or self.tools.only_reads(tool)
 
-    @property
-    def specs(self) -> Mapping[str, ToolSpec]:
-        """The tools, by name."""
-        return self.tools.specs
-
     def open(self, scenario: Scenario, *, epoch: int = 1, player: Player | None = None, state: Mapping[str, Any] | None = None) -> EpisodeTools:
         """Open the tools of one episode.
 
@@ -123,6 +122,18 @@ class Environment:
         """Close what waiting episodes have of their own."""
         kept, self.kept = list(self.kept.values()), {}
         await asyncio.gather(*(session.aclose() for session in kept))
+
+
+def _without_examples(spec: ToolSpec) -> ToolSpec:
+    def walk(schema: Any) -> Any:
+        if isinstance(schema, list):
+            return [walk(one) for one in schema]
+        if not isinstance(schema, dict):
+            return schema
+        kept = {key: value for key, value in schema.items() if key not in {"example", "examples"}}
+        return {key: {name: walk(one) for name, one in value.items()} if key == "properties" else walk(value) for key, value in kept.items()}
+
+    return spec.model_copy(update={"parameters": walk(spec.parameters)})
 
 
 class EpisodeTools:

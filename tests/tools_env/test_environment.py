@@ -373,3 +373,11 @@ def test_a_call_says_whether_it_may_have_changed_something(client: Tools, url: s
     assert (failed.ok, failed.writes) == (False, True), "it may have come through before it failed"
     assert not _call(posting, name="none_such").writes
     _loop.run(posting.aclose())
+
+
+def test_examples_in_schemas_are_hidden_where_they_are_schemas() -> None:
+    inner = {"type": "object", "examples": [{"a": 1}], "properties": {"examples": {"type": "string", "example": "x"}}}
+    spec = SPEC.model_copy(update={"parameters": {**SPEC.parameters, "properties": {"place": {**PLACE, "examples": ["Hue"]}, "deep": inner}}})
+    tools = Environment(Tools(recorded={"t": (spec, ROUTE), "u": (OTHER, OTHER_ROUTE)}), examples=False).open(SCENARIO).tools
+    shown = {"type": "object", "properties": {"examples": {"type": "string"}}}
+    assert tools[0].parameters["properties"] == {"place": PLACE, "deep": shown}
