@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import takewhile
 from operator import eq
 
-from talm_sim.language.answer_words import SENTENCE, compile_words
+from talm_sim.language.answer_words import compile_words
 from talm_sim.language.asking import asking_sentences
 from talm_sim.language.evidence import denies, shows
 from talm_sim.language.facts.names import normalize
@@ -22,6 +22,7 @@ from talm_sim.language.final_answer import (
     says_cannot,
 )
 from talm_sim.language.question_words import GENERIC, STOP, content_stems, stem
+from talm_sim.language.sentences import split_sentences
 from talm_sim.models.parsing import split_reasoning
 from talm_sim.types import Fact
 
@@ -125,7 +126,7 @@ def _names(lacking: Sequence[Fact], tools: Sequence[str]) -> set[str]:
 
 
 def _sentences(answer: str) -> Iterator[str]:
-    yield from filter(None, map(str.strip, SENTENCE.split(split_reasoning(answer)[0])))
+    yield from split_sentences(split_reasoning(answer)[0], also=";")
 
 
 def _stems(words: Sequence[str]) -> set[str]:

@@ -13,6 +13,7 @@ from talm_sim.common.digests import canonical_json
 from talm_sim.judges.base import Judge
 from talm_sim.judges.fault_words import asks_at_end
 from talm_sim.language.identifying import holds_all, identifying_values, named_values, numbers_of, text_holds
+from talm_sim.language.sentences import split_sentences
 from talm_sim.types import FINISH, Approval, Episode, HumanEvent, LabelMeasured, Measured, Scenario, ToolEvent, ToolSpec, Verdict
 
 
@@ -43,7 +44,6 @@ class Reaction(NamedTuple):
     why: str
 
 
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 _GO_AHEAD = re.compile(
     r"\b(?:shall|should|may|can|could) (?:i|we)\b|\b(?:do|would) you (?:want|like|prefer) (?:me|us) to\b"
     r"|\b(?:is|are|would) (?:it|that|this|you) (?:be )?(?:ok(?:ay)?|all ?right|fine|good|happy)\b|\b(?:ok(?:ay)?|ready|safe|free) to\b"
@@ -81,7 +81,7 @@ def says_no(answer: str) -> bool:
 
 def asks_go_ahead(question: str) -> bool:
     """Return whether a question asks to be allowed something: neither for a fact, nor for a choice. It is read in English only."""
-    sentences = _SENTENCE_END.split(question.strip())
+    sentences = split_sentences(question)
     asked = [one for one in sentences if one.endswith("?")] or sentences
     return any(_GO_AHEAD.search(one) and not _FOR_A_FACT.search(one) for one in asked)
 

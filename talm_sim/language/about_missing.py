@@ -17,9 +17,9 @@ from itertools import groupby
 from typing import Any
 
 from talm_sim.language.question_words import GENERIC, STOP, concept_words, content_stems, name_stems, stem
+from talm_sim.language.sentences import split_sentences
 from talm_sim.types import Facts, Missing, MissingKind, Scenario, ToolSpec
 
-_SENTENCE_END = re.compile(r"(?<![.?!;:])[.?!;:]++(?=\s|$)|\n")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 _LISTED = re.compile(rf"{_WORD.pattern}|,")
 _CONFIRMS = re.compile(r"\b(?:did|do) you (?:\w+ )?mean\b(?!.{0,80}\bor\b)|\bam I right\b|, (?:right|correct|yes|true)$", re.IGNORECASE)
@@ -60,7 +60,7 @@ def question_is_about(question: str, missing: Missing, description: str = "") ->
     names = name_stems(missing.name) if missing.kind is MissingKind.ARGUMENT else frozenset[str]()
     wanted = _words_of(missing, description, missing.human_answer or "")
     own = _words_of(missing, description) if missing.kind is MissingKind.ARGUMENT else wanted
-    for sentence in _SENTENCE_END.split(question.replace("\u2019", "'")):
+    for sentence in split_sentences(question.replace("\u2019", "'"), also=";:"):
         sought = own if _CONFIRMS.search(sentence) else wanted
         for phrase in _asked_stems([word.lower() for word in _WORD.findall(sentence)]):
             named = phrase - GENERIC

@@ -9,7 +9,6 @@ from importlib.resources import files
 from typing import Any
 
 QUOTE = re.compile(r"^\s{0,3}>", re.MULTILINE)
-SENTENCE = re.compile(r"(?<=[.!?])[\"')\]*]*\s+|\n+|;\s")
 
 
 def compile_words(*patterns: str) -> re.Pattern[str]:

@@ -17,13 +17,12 @@ from typing import Any, NamedTuple
 
 from talm_sim.language.answer_words import compile_small, compile_words, read_words
 from talm_sim.language.question_words import GENERIC, content_stems, stem
-from talm_sim.language.sentences import Sentence
+from talm_sim.language.sentences import Sentence, split_sentences
 
 _CLAUSE_END = compile_words(
     r"[,;:()]\s|\s[-\u2013\u2014]+\s|\u2014"
     r"|\b(?:but|although|though|despite|because|since|while|so|and (?=(?:it|your|the|i|you|we|that|there)\b))\b"
 )
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _NAME = re.compile(r"(?<=[a-z,:] )[A-Z][a-z]+")
 _LONGEST = 1_000
 _TOKEN = re.compile(r"[^\W\d_]+(?:'[a-z]+)?|\d[\d.,:]*|[^\w\s.!]")
@@ -69,7 +68,7 @@ class _Request(NamedTuple):
 @lru_cache(maxsize=512)
 def _read_request(request: str) -> _Request:
     said = request[:_LONGEST].replace("\u2019", "'").strip()
-    parts = _SENTENCE_END.split(said)
+    parts = split_sentences(said) or [""]
     main = _pattern("request", "opening").sub("", next((one for one in parts if one.endswith("?")), parts[0]))
     asked = _pattern("request", "asked").match(main)
     main = main[asked.end() :] if asked else main

@@ -10,10 +10,10 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from talm_sim.language.answer_words import QUOTE, SENTENCE, says, way
+from talm_sim.language.answer_words import QUOTE, says, way
 from talm_sim.language.asking import asking_sentences
 from talm_sim.language.evidence import weigh
-from talm_sim.language.sentences import read_sentences
+from talm_sim.language.sentences import read_sentences, split_sentences
 from talm_sim.models.parsing import split_reasoning
 
 _MOST, _LONGEST = 20_000, 1_000
@@ -157,7 +157,7 @@ def claims_success(answer: str) -> bool:
     >>> claims_success("Your table is booked."), claims_success("I could not book the table.")
     (True, False)
     """
-    said = SENTENCE.split(_tidy(split_reasoning(answer)[0][:_MOST]))
+    said = split_sentences(_tidy(split_reasoning(answer)[0][:_MOST]), also=";")
     sentences = (one[:_LONGEST] for one in said if not says("condition", one) and not one.endswith("?"))
     return any(
         says("done", clause) and not says("undone", clause) and not names_failure(clause)

@@ -1,9 +1,10 @@
-"""Split a chat message into sentences, without markdown and what does not address its reader: code, tables, quotations, drafts."""
+"""Split a text into sentences; a chat message without markdown and what does not address its reader: code, tables, quotations, drafts."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple
 
 _MARKS = "?\uff1f\u061f\u037e\u2e2e\u203d\u2047\u2048\u2049"
@@ -27,7 +28,7 @@ _END = re.compile(
     r"|[\u2600-\u27bf\U0001f300-\U0001faff]\ufe0f?(?=\s[A-Z])"
 )
 _SHORTENED = re.compile(
-    r"(?:^|[\s(])(?:mr|mrs|ms|dr|prof|st|no|nr|vs|approx|e\.g|i\.e|etc|[a-z]|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\.$", re.IGNORECASE
+    r"(?:^|[\s(])(?:(no|nr)|mr|mrs|ms|dr|prof|st|vs|approx|e\.g|i\.e|etc|[a-z]|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\.$", re.IGNORECASE
 )
 _DRAFT = re.compile(
     r"\b(?:draft|e-?mail|message|letter|template|reply|script|poem|note|post|quiz|survey|questionnaire|interview questions"
@@ -157,15 +158,50 @@ def _split(line: _Line) -> Iterator[Sentence]:
     if _QUOTED.fullmatch(text) and not line.item and text[0] != "`":
         text = text[1:-1].strip()  # a model that puts its whole answer between quotation marks
     said = _QUOTED.sub(_mask_quotation, text)
+    for start, end in _spans(said, _END):
+        yield from _sentence(text[start:end], said[start:end], line)
+
+
+def split_sentences(text: str, *, also: str = "") -> list[str]:
+    """Split a plain text into sentences, each with its mark at the end; a line break ends one as well.
+
+    Args:
+        text: One without markdown; `read_sentences` reads a chat message.
+        also: Other marks that end a part where white space follows.
+
+    >>> split_sentences("Dr. No came at 3.5. Is it ok? See e.g. the list; then go", also=";")
+    ['Dr. No came at 3.5.', 'Is it ok?', 'See e.g. the list;', 'then go']
+    """
+    parts = (line[start:end].strip() for line in text.split("\n") for start, end in _spans(line, _ends(also)))
+    return [part for part in parts if part]
+
+
+def last_sentence(text: str, *, also: str = "") -> str:
+    """Return what a text has begun to say behind the sentences that are finished.
+
+    >>> last_sentence("It rains. Is it at"), last_sentence("It rains. ")
+    (' Is it at', ' ')
+    """
+    line = text.rpartition("\n")[2]
+    return line[[*_spans(line, _ends(also))][-1][0] :]
+
+
+@cache
+def _ends(also: str) -> re.Pattern[str]:
+    return re.compile(rf"{_END.pattern}|[{re.escape(also)}](?=\s)") if also else _END
+
+
+def _spans(said: str, ends: re.Pattern[str]) -> Iterator[tuple[int, int]]:
     start = 0
-    for end in _END.finditer(said):
+    for end in ends.finditer(said):
         if end[0][0] == "." and not set(end[0]) & set(_MARKS):
             follows = said[end.end() : end.end() + 2].lstrip()
-            if follows[:1].islower() or _SHORTENED.search(said[max(start, end.end() - 8) : end.end()]):
+            shortened = _SHORTENED.search(said[max(start, end.end() - 8) : end.end()])
+            if follows[:1].islower() or (shortened and (not shortened[1] or follows.isdigit())):
                 continue
-        yield from _sentence(text[start : end.end()], said[start : end.end()], line)
+        yield start, end.end()
         start = end.end()
-    yield from _sentence(text[start:], said[start:], line)
+    yield start, len(said)
 
 
 def _sentence(text: str, said: str, line: _Line) -> Iterator[Sentence]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from talm_sim.language.question_words import stem
+from talm_sim.language.sentences import split_sentences
 
 _SAID = "told|mentioned|said|wrote you|gave you|provided|stated|explained|answered|specified"
 _DID = (
@@ -41,7 +42,6 @@ _AS_SAID = re.compile(
     re.IGNORECASE,
 )
 _HYPOTHESIS = re.compile(r"\b(?:if|unless|whether|wish|suppose|before|until|when|once|maybe|perhaps) $", re.IGNORECASE)
-_SENTENCE = re.compile(r"[^.!?;\n]+[.!?;\n]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def claimed_acts(text: str, known: str = "") -> Iterator[ClaimedAct]:
     """
     done = {stem(match["verb"].lower()) for form in (_ACT, _DONE) for match in form.finditer(known)}
     told = set(re.findall(r"\w+", known.lower()))
-    for sentence in _SENTENCE.findall(text):
+    for sentence in split_sentences(text, also=";"):
         if "?" in sentence[-3:]:
             continue
         for form in (_ACT, _DONE, _BY_OTHERS, _YOU_SAID, _AS_SAID):

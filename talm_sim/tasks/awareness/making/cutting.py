@@ -7,6 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from talm_sim.language.question_words import stem
+from talm_sim.language.sentences import last_sentence
 
 _PREPOSITIONS = (
     "at|on|in|for|from|to|of|with|by|about|under|until|till|near|around|during|via|as|into|using|against|through|starting|ending|named|called"
@@ -160,8 +161,8 @@ def _clause(text: str, start: int, end: int) -> _Cut | None:
 
 def _is_clause(before: re.Match[str], text: str) -> bool:
     """Return whether what leads to a value is a separate clause; in "which month and year was ..." it is not."""
-    sentence = re.split(r"[.?!]\s", text[: before.start()])[-1]
-    alone = before["lead"].strip() in {"", ":", "with"} or before["article"] or not sentence
+    sentence = last_sentence(text[: before.start()])
+    alone = before["lead"].strip() in {"", ":", "with"} or before["article"] or not sentence.strip()
     return bool(alone or _HAS_BE.search(sentence))
 
 
@@ -180,7 +181,7 @@ def _phrase(text: str, start: int, end: int, about: Collection[str]) -> _Cut | N
     named = {stem(word.casefold().rstrip(".")) for word in before["nouns"].split()}
     if not all(word in about or word in _STEMS for word in named):
         return None
-    if re.search(r"\bbetween\b", re.split("[.?!]", text[: before.start()])[-1], re.IGNORECASE):
+    if re.search(r"\bbetween\b", last_sentence(text[: before.start()]), re.IGNORECASE):
         return None
     follows = None if _GOES_ON.match(text[end:]) else _NEXT_WORD.match(text[end:])
     stop = end + (follows.end() if follows and stem(follows[1].casefold()) in {*about, *_STEMS} else 0)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from talm_sim.language.question_words import STOP, stem
+from talm_sim.language.sentences import split_sentences
 from talm_sim.retrieval import SERVES_LIMIT
 from talm_sim.scenarios.item_tools import required_of, spec_of
 from talm_sim.tasks.awareness.making.cutting import find_unnatural
@@ -254,7 +255,7 @@ _REQUEST = re.compile(
 
 
 def _asks(text: str) -> int:
-    return sum(_REQUEST.search(sentence) is not None for sentence in re.split(r"(?<=[.?!])\s+", text))
+    return sum(_REQUEST.search(sentence) is not None for sentence in split_sentences(text))
 
 
 def _lost_arguments(pair: _Pair) -> list[tuple[int, str, str, tuple[str, ...]]]:
