@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from talm_sim.common.credentials import REDACTED
 from talm_sim.language.leaks import find_leak, mentions, tokens
+from talm_sim.language.sentences import split_sentences
 from talm_sim.tasks.talm.making.check import LOOKS_SECRET, MASK, check_scenarios
 from talm_sim.tasks.talm.making.giveaways import choices_of, find_giveaway
 from talm_sim.types import Fact, Facts, GoldCall, JsonObject, Missing, MissingKind, Scenario, Source, ToolSpec, Turn
@@ -22,7 +23,6 @@ MOST_OFFERED = 8
 """Tools that a scenario offers: the one it needs, and those that follow it."""
 LONGEST_FACT = 200
 _LONGEST_LEAD = 240
-_SENTENCE = re.compile(r"(.+?[.!?])(?=\s|$)", re.DOTALL)
 _INSTANCE = re.compile(
     r"(?<![\s,;(])[\s,;(]*(?:\be\.?g\.?|\bfor example|\bsuch as|\blike|\bexamples?:)[\s,:(]*"
     r"(['\"`])[^\n]*?\1(?:(?:,|\s+or|\s+and)\s*(['\"`])[^\n]*?\2)*\)?",
@@ -263,8 +263,7 @@ def _turns(query: str, *gold: GoldCall) -> tuple[Turn, ...]:
 def _first_sentence(spec: ToolSpec) -> str:
     """Return the first sentence of the tool's description, or its name without one."""
     text = _INSTANCE.sub("", " ".join(spec.description.strip().partition("\n\n")[0].split()))
-    found = _SENTENCE.match(text)
-    first = found[1] if found else text
+    first = re.split(r",? \(?e\.g\.", next(iter(split_sentences(text)), ""))[0]
     if not tokens(first) or len(first) > _LONGEST_LEAD:
         return f"{_words(spec.name).capitalize()}."
     return first if first[-1] in ".!?" else f"{first}."
