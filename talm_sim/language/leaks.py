@@ -10,6 +10,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
+from talm_sim.language.calendar_words import MONTHS
 from talm_sim.language.question_words import STOP, stem
 
 _TOKEN = re.compile(r"\d[\d,]*(?:\.\d+)?|[^\W\d_]+")
@@ -33,7 +34,6 @@ _NUMERALS = (
     (12, "twelve", "twelfth"),
     (20, "twenty", "twentieth"),
 )
-_MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")
 _ISO_DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
 _ORDINAL = re.compile(r"^(st|nd|rd|th)$")
 
@@ -83,7 +83,7 @@ def _forms(value: Any, spellings: Iterable[str]) -> Iterable[list[str]]:
         if value == number and not isinstance(value, bool):
             texts += words
     for year, month, day in islice((date.groups() for date in _ISO_DATE.finditer(str(value))), _MOST_DATES):
-        name = _MONTHS[(int(month) - 1) % 12]
+        name = MONTHS[(int(month) - 1) % 12]
         texts += [f"{int(day)} {name} {year}", f"{name} {int(day)} {year}", f"{name} {int(day)}", f"{int(day)} {name}"]
     return [form for form in map(tokens, texts) if form]
 

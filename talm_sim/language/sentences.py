@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
+from talm_sim.language.calendar_words import SHORT_MONTHS
+
 _MARKS = "?\uff1f\u061f\u037e\u2e2e\u203d\u2047\u2048\u2049"
 """Question marks: ASCII, full-width, Arabic, Greek, and rarer ones."""
 _CLOSERS = "\"'\u201d\u2019\u00bb)\\]*"
@@ -28,7 +30,8 @@ _END = re.compile(
     r"|[\u2600-\u27bf\U0001f300-\U0001faff]\ufe0f?(?=\s[A-Z])"
 )
 _SHORTENED = re.compile(
-    r"(?:^|[\s(])(?:(no|nr)|mr|mrs|ms|dr|prof|st|vs|approx|e\.g|i\.e|etc|[a-z]|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\.$", re.IGNORECASE
+    rf"(?:^|[\s(])(?:(no|nr)|mr|mrs|ms|dr|prof|st|vs|approx|e\.g|i\.e|etc|[a-z]|{'|'.join(name for name in SHORT_MONTHS if name != 'may')})\.$",
+    re.IGNORECASE,
 )
 _DRAFT = re.compile(
     r"\b(?:draft|e-?mail|message|letter|template|reply|script|poem|note|post|quiz|survey|questionnaire|interview questions"

@@ -12,6 +12,7 @@ from decimal import Decimal
 from itertools import pairwise
 
 from talm_sim.agent.person.knowledge import Knowledge, KnownThing
+from talm_sim.language.calendar_words import MONTHS, WEEKDAYS
 from talm_sim.language.facts.claims import gives, is_rejected
 from talm_sim.language.facts.cldr_spellings import month_of
 from talm_sim.language.facts.dates import iso_parts
@@ -35,9 +36,8 @@ _EXCEPT = re.compile(
     re.IGNORECASE,
 )
 """Words that make a value one that is not meant."""
-_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_WEEKDAY = re.compile(rf"\b({'|'.join(_WEEKDAYS)})\b", re.IGNORECASE)
-_MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
+_WEEKDAY = re.compile(rf"\b({'|'.join(WEEKDAYS)})\b", re.IGNORECASE)
+_MONTHS = "|".join(MONTHS)
 _MONTH = re.compile(
     rf"\b(?:in|of|mid|early|late|next|this|last|until|by|from|since|around|during)[ -](?:(?:early|mid|late)[ -])?({_MONTHS})\b"
     rf"|^\W*({_MONTHS})\b",
@@ -222,7 +222,7 @@ def other_day(text: AnswerText, day: date, question: AnswerText, *, given: bool)
     """Return whether a text says, in place of a day or beside it, another month, day of the week or day counted from somewhere."""
     for match in _WEEKDAY.finditer(text.text):
         beside = any(-2 < one.start - match.end() <= 8 or 0 <= match.start() - one.end <= 3 for one in text.dates)
-        if _WEEKDAYS[day.weekday()] != match[1].lower() and (beside or not given) and _is_stated(text, *match.span()):
+        if WEEKDAYS[day.weekday()] != match[1].lower() and (beside or not given) and _is_stated(text, *match.span()):
             return True
     if given:
         return False

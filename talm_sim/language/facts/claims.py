@@ -8,6 +8,7 @@ from decimal import Decimal
 from functools import lru_cache
 from itertools import islice
 
+from talm_sim.language.calendar_words import MONTHS, WEEKDAYS
 from talm_sim.language.facts.asides import CALLS, EXAMPLE, NAMED_NUMBER, WAIT, clauses, is_aside, only_opens
 from talm_sim.language.facts.cldr_spellings import month_of
 from talm_sim.language.facts.names import Words, alike, normalize, places_of
@@ -68,12 +69,8 @@ _BEGINS_WITH_NAME = re.compile(r"\s*[^\W\da-z_][\w'’#-]*(?: (?:is|was|are|were
 """A sentence whose first word may be a value: behind it is a verb, a name or nothing."""
 _SAID_OF_IT = re.compile(r" (?:is|was|are|were) (?:\w+ly |indeed |the |a |an )?([^\s.!?*_,]{2,})")
 """What a sentence about a matter says that it is."""
-_DAYS = (
-    "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september october november"
-    " december i"
-)
 _NO_VALUE = frozenset(
-    f"{_DAYS}"
+    f"{' '.join((*WEEKDAYS, *MONTHS))} i"
     " not no none nothing unknown unavailable missing unclear empty null still currently that the a an it there unfortunately impossible"
     " pending temporarily down well known well-known famous common easy simple obvious clear familiar popular public documented listed"
     " published recorded printed found".split()

@@ -9,6 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
+from talm_sim.language.calendar_words import WEEKDAYS
 from talm_sim.language.facts.asserted import Sentences
 from talm_sim.language.facts.names import normalize
 
@@ -26,7 +27,7 @@ _WAS_THE = re.compile(r" (?:was|were) (?:the|an?|our|your|my|his|her|their|its)\
 _SUBJECT = re.compile(r"\W*(?:the|your|my|our|his|her|its) ((?:[a-z]+ )?[a-z]+) (?:is|was|are|were|costs?|has|have)\b", re.IGNORECASE)
 _STEM = re.compile(r"(?<=\w\w\w)(?:ren|ies|es|s|ed|ing|er|e)$")
 _SAME_WORD = {"first": "one", "second": "two", "third": "three", "fourth": "four", "fifth": "five"}
-_SAME_WORD |= {day[:3]: day for day in ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday")}
+_SAME_WORD |= {day[:3]: day for day in WEEKDAYS[:-1]}
 
 
 class Reservation(NamedTuple):

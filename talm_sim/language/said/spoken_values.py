@@ -10,6 +10,7 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Literal
 
+from talm_sim.language.calendar_words import MONTHS, WEEKDAYS
 from talm_sim.language.facts.claims import is_rejected
 from talm_sim.language.facts.names import colors, countries, normalize
 from talm_sim.language.facts.statements import AnswerText, Value
@@ -30,10 +31,9 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-_COMMON = frozenset(
+_COMMON = frozenset((*MONTHS, *WEEKDAYS)) | frozenset(
     _words(
-        "i'm i'll i've i'd ai ok okay mr mrs ms dr pdf utc gmt am pm tv faq usa eu monday tuesday wednesday thursday friday saturday sunday"
-        " january february march april may june july august september october november december christmas easter english celsius fahrenheit"
+        "i'm i'll i've i'd ai ok okay mr mrs ms dr pdf utc gmt am pm tv faq usa eu christmas easter english celsius fahrenheit"
         " yes no hello hi hey well sure fine thanks sorry oh ah oops hm hmm god internet google wikipedia css hex rgb iban ecb user assistant"
     )
 )

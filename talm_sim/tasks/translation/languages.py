@@ -6,11 +6,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from talm_sim.language.calendar_words import MONTHS, SHORT_MONTHS
+
 ENGLISH = "en"
+
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-_MONTHS = ["january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"]
-_SHORT = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sept", "oct", "nov", "dec"]
-_MONTH_OF = {name: number for names in (_MONTHS, _SHORT) for number, name in enumerate(names, 1)} | {"sep": 9}
+
+_MONTH_OF = {name: number for number, name in enumerate(MONTHS, 1)} | SHORT_MONTHS
 _MONTH = re.compile(rf"\b({'|'.join(sorted(_MONTH_OF, key=len, reverse=True))})\b\.?", re.IGNORECASE)
 _DAY_BEFORE = re.compile(r"\d(?:st|nd|rd|th)?(?:\s+of)?[\s-]*$", re.IGNORECASE)
 _NEAR = 20

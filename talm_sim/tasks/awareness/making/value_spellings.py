@@ -7,9 +7,9 @@ from bisect import bisect
 from collections.abc import Iterator
 from typing import Any
 
+from talm_sim.language.calendar_words import MONTHS
 from talm_sim.language.leaks import find_leak, mentions
 
-_MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")
 _DATE = re.compile(r"(?:(?P<year>\d{4})-)?(?P<month>0[1-9]|1[0-2])-(?P<day>0[1-9]|[12]\d|3[01])")
 _TIME = re.compile(r"(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?")
 _NO_TIME = frozenset({"00:00:00", "23:59:59", "23:59:00", "00:00"})
@@ -94,7 +94,7 @@ def _literal_pattern(text: str) -> str:
 
 def _date_patterns(date: re.Match[str]) -> Iterator[str]:
     year, month, day = date["year"], int(date["month"]), int(date["day"])
-    name = _MONTHS[month - 1]
+    name = MONTHS[month - 1]
     spelt = f"(?:{name}|{name[:3]}\\.?|{name[:4]}\\.?)"
     nth = f"0?{day}(?:st|nd|rd|th)?"
     any_year = r"(?:,?\s+(?:of\s+)?\d{4})?"
