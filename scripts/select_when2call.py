@@ -3,10 +3,11 @@
     scripts/select_when2call.py ITEMS OUT [--at-least 300] [--most 600] [--seed 2]
 
 A source counts where all three of its items were made, so that question and options differ between classes in nothing but what makes the
-class; categories take turns. A model may do the work of some tools in its head: where one of these would be removed, a question of like form
-whose tool gives a record takes its place among the rows whose right answer is that it cannot be done. Which tools a row shows is drawn from its
-source's id. Nothing is written where the selection is too small, a row fails a check of `scenarios check`, or the form of a text tells the
-right answer (`form_check.py`): then try another seed, by which other questions take their places.
+class; categories take turns, and the three rows of a source show as many tools. A model may do the work of some tools in its head: where one of
+these would be removed, a question of like form whose tool gives a record takes its place among the rows whose right answer is that it cannot be
+done. How many tools a row shows is drawn from its source's id. Nothing is written where the selection is too small, a row fails a check of
+`scenarios check`, or the right answer can be told without reading (`form_check.py`): then try another seed, by which other questions take their
+places.
 """
 
 from __future__ import annotations
@@ -22,19 +23,22 @@ from typing import Any
 
 from talm_sim.common.digests import derive_seed
 from talm_sim.scenarios.item_tools import spec_of
-from talm_sim.tasks.when2call.making.items import is_kin
+from talm_sim.tasks.when2call.making.items import MANY, is_kin
 from talm_sim.tasks.when2call.making.review import faults_of_row, item_of
 from talm_sim.tasks.when2call.making.sources import tool_spec
 from talm_sim.tasks.when2call.published import scenario_of
 from talm_sim.world.described import built_in_tools
 
 _FORM = runpy.run_path(str(Path(__file__).with_name("form_check.py")))
+NUMBERS = (1, MANY)
+"""How many tools a row may show: what every class has."""
 CLASSES = ("tool_call", "request_for_info", "cannot_answer")
 LEFT_OUT = {
     "content-04.2": "'it' is the catalogue in the other part",
     "content-28.2": "the score is widely known",
     "developer_tools-20.2": "'its file name' is that of a thing in the other part of the query",
     "developer_tools-30.2": "what it asks for is said in the other part",
+    "developer_tools-35.2": "the version that it asks for is one of the other part",
     "food-01.1": "the calories of leeks are widely known",
     "geo-05.2": "'second question' is one of two, and a tool that is shown may serve it",
     "government-12.1": "a tool beside it finds it the other way round",
@@ -65,9 +69,21 @@ WITHOUT_A_TOOL = {
     *("find_county_by_code", "get_us_county_code", "find_moon_phase"),
 }
 """Tools whose result takes a few steps of arithmetic, clock or calendar, or is widely known: without them a right answer is still possible."""
-SERVED_BESIDE = {"get_city_by_rank": ("find_namesake_cities", "get_city_details")}
-"""Tools beside a removed one that serve its request in several calls: they tell the population of each city that may have the rank."""
-SEED = 2
+SERVED_BESIDE = {
+    "compare_exchange_rates": ("convert_currency", "get_exchange_rate_range"),
+    "convert_currency": ("compare_exchange_rates",),
+    "find_austrian_postcodes": ("get_austrian_postcode",),
+    "get_austrian_postcode": ("find_austrian_postcodes",),
+    "get_city_by_rank": ("find_namesake_cities", "get_city_details"),
+    "get_city_details": ("find_namesake_cities",),
+    "get_city_direction": ("get_city_details",),
+    "get_city_distance": ("get_city_details",),
+    "get_exchange_rate_range": ("compare_exchange_rates",),
+    "get_flight_distance": ("get_airport_details",),
+    "get_seattle_daily_weather": ("get_seattle_monthly_weather",),
+}
+"""Tools beside a removed one that serve its request by another way, in several calls or with some arithmetic."""
+SEED = 9
 """The first by which the form of no text of the packaged items tells the right answer."""
 _Row = dict[str, Any]
 
@@ -80,12 +96,14 @@ def select(rows: Sequence[_Row], most: int, seed: int = SEED) -> list[_Row]:
     variants: dict[str, dict[str, list[_Row]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         if row["source_id"] not in LEFT_OUT:
-            variants[row["source_id"]][row["correct_answer"]].append(row)
+            variants[row["source_id"]][row["correct_answer"]] += [row] if len(row["tools"]) in NUMBERS and not _find_kin(row) else []
     whole = {source: classes for source, classes in variants.items() if len(classes) == len(CLASSES)}
     chosen = sorted(_in_turn(whole)[: most // len(CLASSES)])
-    unable = _beyond_knowledge(variants, chosen, seed)
-    drawn = [(name, source) for name in CLASSES[:-1] for source in chosen] + [(CLASSES[-1], source) for source in unable]
-    return [_draw_variant(variants[source][name], source) for name, source in drawn]
+    drawn = []
+    for source, unable in _beyond_knowledge(variants, chosen, seed).items():
+        classes = [variants[source][name] for name in CLASSES[:-1]] + [variants[unable][CLASSES[-1]]]
+        drawn.append(_draw_variants(classes, source))
+    return [row for rows in zip(*drawn, strict=True) for row in rows]
 
 
 def _in_turn(every: Iterable[str]) -> list[str]:
@@ -101,25 +119,25 @@ def _category_of(source: str) -> str:
     return source.rsplit("-", 1)[0]
 
 
-def _beyond_knowledge(variants: Mapping[str, Mapping[str, list[_Row]]], chosen: Sequence[str], seed: int) -> list[str]:
-    """Return the sources of the rows that cannot be answered: those chosen that need their tool, and for each of the rest its like."""
+def _beyond_knowledge(variants: Mapping[str, Mapping[str, list[_Row]]], chosen: Sequence[str], seed: int) -> dict[str, str]:
+    """Return for each source chosen that of its row that cannot be answered: itself where it needs its tool, else its like."""
     specs = built_in_tools().specs
-    tools = {one: _tool_of(classes) for one, classes in variants.items() if CLASSES[-1] in classes}
-    found = [one for one in chosen if tools[one] not in WITHOUT_A_TOOL]
+    tools = {one: _tool_of(classes) for one, classes in variants.items() if classes[CLASSES[-1]]}
+    found = {one: one for one in chosen if tools.get(one, "") not in {"", *WITHOUT_A_TOOL}}
     spare = {one: _form_of(variants[one]) for one, tool in tools.items() if specs[tool].is_record and tool not in WITHOUT_A_TOOL}
     for source in chosen:
         spare.pop(source, None)
     for source in sorted(set(chosen) - set(found), key=lambda one: derive_seed(seed, one)):
         form = _form_of(variants[source])
         if spare:
-            found.append(min(spare, key=lambda one: (_distance(form, spare[one]), one)))
-            del spare[found[-1]]
-    return sorted(found)
+            found[source] = min(spare, key=lambda one: (_distance(form, spare[one]), one))
+            del spare[found[source]]
+    return dict(sorted(found.items()))
 
 
 def _form_of(classes: Mapping[str, list[_Row]]) -> tuple[list[Any], list[float]]:
     """Return what sources are compared by: first word and mark of the question, and the lengths of it, twice, and of two options."""
-    row = classes[CLASSES[-1]][0]
+    row = classes[CLASSES[0]][0]
     question, *options = (_FORM["form_of"](text) for text in (row["question"], row["answers"]["direct"], row["answers"]["tool_call"]))
     return [question["first"], question["mark"]], [one["characters"] for one in (question, question, *options)]
 
@@ -131,13 +149,15 @@ def _distance(one: tuple[list[Any], list[float]], other: tuple[list[Any], list[f
 
 
 def _tool_of(classes: Mapping[str, list[_Row]]) -> str:
-    row = next(iter(classes.values()))[0]
+    row = classes[CLASSES[0]][0]
     return str(json.loads(row["answers"]["tool_call"])["name"])
 
 
-def _draw_variant(rows: Sequence[_Row], source: str) -> _Row:
-    rows = [row for row in rows if not _find_kin(row)]
-    return rows[derive_seed(0, source, rows[0]["correct_answer"], "tools shown") % len(rows)]
+def _draw_variants(classes: Sequence[Sequence[_Row]], source: str) -> list[_Row]:
+    """Draw a row of each class, all with as many tools."""
+    found = [{len(row["tools"]): row for row in rows} for rows in classes]
+    numbers = sorted(set.intersection(*map(set, found)))
+    return [rows[numbers[derive_seed(0, source, "request_for_info", "tools shown") % len(numbers)]] for rows in found]
 
 
 def _find_kin(row: _Row) -> str:
@@ -146,7 +166,7 @@ def _find_kin(row: _Row) -> str:
         return ""
     item = item_of(row)
     shown = (tool_spec(spec_of(text)) for text in row["tools"])
-    beside = SERVED_BESIDE.get(_tool_of({row["correct_answer"]: [row]}), ())
+    beside = SERVED_BESIDE.get(_tool_of({CLASSES[0]: [row]}), ())
     return next((spec.name for spec in shown if item is None or spec.name in beside or is_kin(spec, item.source)), "")
 
 
@@ -159,9 +179,9 @@ def find_faults(rows: Sequence[_Row], at_least: int) -> list[str]:
         return found
     found += [f"{row['source_id']}, {row['correct_answer']}: {fault}" for row in rows for fault in faults_of_row(row)]
     found += [f"{row['source_id']}: '{name}' may serve it, and it is said that nothing can" for row in rows if (name := _find_kin(row))]
-    for what, accuracy, chance in _FORM["measures"]([scenario_of(row) for row in rows]):
-        if accuracy > chance + _FORM["MOST"]:
-            found.append(f"the form of {what} tells the class: balanced accuracy {accuracy:.2f}, chance {chance:.2f}")
+    for what, accuracy, most in _FORM["measures"]([scenario_of(row) for row in rows]):
+        if accuracy > most:
+            found.append(f"the form of {what} tells the class: balanced accuracy {accuracy:.2f}, at most {most:.2f}")
     return found
 
 

@@ -1,7 +1,7 @@
 """Play a multiple-choice item as each control: each always shows its own behaviour, except the oracle, which shows the right one.
 
 True values over items of the three gold behaviours of When2Call: the oracle has an accuracy of 1 and a macro F1 of .75, as no item is rightly
-answered directly and an empty class counts 0; `eager` has a tool hallucination and a parameter hallucination of 1; all others of 0.
+answered directly and an empty class counts 0; `eager` has a parameter hallucination of 1, and of tools where none are shown; all others of 0.
 """
 
 from __future__ import annotations

@@ -33,9 +33,9 @@ from talm_sim.tasks.when2call.making.faulty_wording import (
 )
 from talm_sim.tasks.when2call.making.items import Item
 from talm_sim.tasks.when2call.making.splitting import mentions_value
-from talm_sim.types import Behaviour, Missing, MissingKind
+from talm_sim.types import Behaviour
 
-RULES_VERSION = 5
+RULES_VERSION = 6
 """One more whenever a check, a fixed phrasing or the taking apart of a question changes: a generation that was begun keeps to one set."""
 
 Check = Callable[[str, Item], str]
@@ -148,14 +148,6 @@ def follow_up_confirms_nothing(text: str, item: Item) -> str:
         return ""
     given = next((name for name, value in item.given.items() if mentions_value(item.question, value) and _names(text, value)), "")
     return f"it has the given '{given}' confirmed ('{confirming}')" if given else ""
-
-
-def asks_for_given(text: str, item: Item) -> str:
-    """Return the first argument that a follow-up asks for though the question gives its value; empty where there is none."""
-    for name, value in item.given.items():
-        if question_is_about(text, Missing(kind=MissingKind.ARGUMENT, name=name, value=value), item.argument_description(name)):
-            return name
-    return ""
 
 
 def refusal_declines(text: str, item: Item) -> str:

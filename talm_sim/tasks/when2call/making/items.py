@@ -74,22 +74,21 @@ def rows_of(
 
     `zero` (only where the gold answer is "cannot answer": there, and only there, a tool call would be made out of nothing) shows no tool, `one`
     the tool of the source question, `many` further tools of its category: beside it, or, where nothing can answer, in its place. Where the
-    tool is removed, `zero` and `many` show what was beside it, and of that nothing that may take its place (`is_kin`) as long as there is
-    something else.
+    tool is removed, another one that was not beside it takes its place, so that as many are shown, and nothing that may serve the request
+    (`is_kin`) as long as there is something else.
     """
     source, out_of_reach = item.source, item.gold is Behaviour.CANNOT_ANSWER
     draw = random.Random(derive_seed(seed, source.id, Behaviour.TOOL_CALL.value if item.removed else item.gold.value))
-    lacks = out_of_reach and not item.removed
     beside = [spec for spec in source.others if not is_kin(spec, source)] if item.removed else []
     beside = beside or list(source.others)
-    others = draw.sample(beside, min(MANY if lacks else MANY - 1, len(beside)))
-    together = [*others] if lacks else [source.spec, *others]
+    others = draw.sample(beside, min(MANY if out_of_reach else MANY - 1, len(beside)))
+    together = [*others] if out_of_reach and not item.removed else [source.spec, *others[: MANY - 1]]
     draw.shuffle(together)
     shown: dict[str, list[ToolSpec]] = {"zero": [], "one": [source.spec], "many": together}
-    possible = [one for one in _VARIANTS if (one != "zero" or out_of_reach) and (one != "many" or len(together) > 1)]
     if item.removed:
-        possible.remove("one")
-        shown["many"] = [tool for tool in together if tool.name != source.spec.name]  # as in the published rows (When2Call, section 2.2)
+        instead = others[MANY - 1 :]
+        shown |= {"one": others[-1:], "many": [one for spec in together for one in (instead if spec is source.spec else [spec])]}
+    possible = [one for one in _VARIANTS if (out_of_reach if one == "zero" else len(shown[one]) > (one == "many"))]
     for variant in possible if every else [possible[derive_seed(seed, source.id, item.gold.value, "tools shown") % len(possible)]]:
         tools = [tool_text(spec) for spec in shown[variant]]
         row: dict[str, Any] = {

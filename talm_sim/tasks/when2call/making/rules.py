@@ -17,7 +17,6 @@ from typing import Any
 from talm_sim.common.digests import derive_seed
 from talm_sim.common.toml_files import packaged_toml
 from talm_sim.scenarios.making.prompts import WrittenText
-from talm_sim.tasks.when2call.making.item_checks import asks_for_given
 from talm_sim.tasks.when2call.making.items import Item
 from talm_sim.tasks.when2call.making.sources import SourceQuestion
 from talm_sim.tasks.when2call.making.writers import tool_use_of_call
@@ -51,6 +50,8 @@ _YEARS = (1500, 2100)
 _WEEKS = timedelta(days=31)
 _LATE = 25
 """Day of a month after which an earlier one is told for it."""
+_DETAILS = 0.4
+"""Share of needless follow-ups that ask for a detail; the others ask for what is given."""
 _REFUSALS = (
     "I'm sorry, but I can't find that out for you.",
     "Unfortunately I'm unable to help with this request, as I have no way to look it up.",
@@ -74,12 +75,6 @@ class RuleWriter:
         for source in sources:
             for fact in source.facts:
                 self._values[source.spec.name, fact.pointer, fact.complete].append(fact)
-        self._gaps: dict[str, list[tuple[str, str]]] = defaultdict(list)
-        for source in sources:
-            if source.removal:
-                gap = Item(source, Behaviour.REQUEST_FOR_INFO, "", source.removal.missing)
-                name = source.removal.missing.name
-                self._gaps[source.spec.category].append((name, describe_parameter(name, gap.argument_description(name))))
 
     async def tool_use(self, source: SourceQuestion) -> WrittenText:
         """Explain by the gold call; see `tool_use_of_call`."""
@@ -113,11 +108,8 @@ class RuleWriter:
                 return self._write_invented(item.source, draw)
             case _ if known:
                 return WrittenText(known["follow_up"])
-            case _ if item.missing:
-                name = item.missing.name
-                return WrittenText(draw.choice(_FOLLOW_UPS).format(what=describe_parameter(name, item.argument_description(name))))
             case _:
-                return self._needless_follow_up(item, draw)
+                return _write_follow_up(item, draw)
 
     async def judge(self, item: Item, options: Mapping[Behaviour, str], tools: Sequence[str]) -> None:
         """Judge nothing: rules understand no text."""
@@ -125,33 +117,6 @@ class RuleWriter:
 
     async def aclose(self) -> None:
         """Do nothing: the rules hold nothing."""
-
-    def _needless_follow_up(self, item: Item, draw: random.Random) -> WrittenText:
-        """Ask for a parameter that the request need not give: one that is missing elsewhere, an optional one, or one of a tool beside it.
-
-        What right follow-ups of the category ask for comes first, so that what is asked for says no more than how.
-        """
-        wording = draw.choice(_FOLLOW_UPS)
-        source = item.source
-        own = source.spec.parameters.get("properties", {})
-        gaps = [(name, what) for name, what in self._gaps[source.spec.category] if name not in own]
-        rest = [
-            (name, describe_parameter(name, item.argument_description(name)))
-            for name in own
-            if name not in (*source.spec.required, *item.given)
-        ]
-        for spec in source.others:
-            beside = spec.parameters.get("properties", {})
-            rest += [
-                (name, describe_parameter(name, str(beside.get(name, {}).get("description", "")))) for name in spec.required if name not in own
-            ]
-        draw.shuffle(gaps)
-        draw.shuffle(rest)
-        for _, what in gaps + rest:
-            text = wording.format(what=what)
-            if not asks_for_given(text, item):
-                return WrittenText(text)
-        return WrittenText("", "the rules know no parameter to ask for that is not given")
 
     def _write_invented(self, source: SourceQuestion, draw: random.Random) -> WrittenText:
         """Write a sentence for each fact, with a value that is not the true one."""
@@ -175,6 +140,25 @@ class RuleWriter:
         if other is not None and _are_alike(fact.value, other):
             return other
         return _beside(fact.value)
+
+
+def _write_follow_up(item: Item, draw: random.Random) -> WrittenText:
+    """Ask for what is missing; where nothing is, for what the request gives, or for a detail of the subject that nobody needs.
+
+    What is given is asked for in the words in which the same source's other item asks for it as missing.
+    """
+    wording, source = draw.choice(_FOLLOW_UPS), item.source
+    required = [name for name in source.spec.required if name in item.given]
+    gap = item.missing or (source.removal.missing if source.removal else None)
+    asked = [gap.name] if gap else draw.sample(required, min(1, len(required)))
+    texts = [describe_parameter(name, item.argument_description(name)) for name in asked]
+    if not item.missing and (not texts or draw.random() < _DETAILS):
+        spare = [name for name in source.spec.parameters.get("properties", {}) if name not in (*source.spec.required, *item.given)]
+        known = _handwritten_details().get(source.spec.name)
+        texts = [known] if known else [describe_parameter(name, item.argument_description(name)) for name in spare[:1]] or texts
+    if not texts:
+        return WrittenText("", "the rules know nothing that a needless question may ask for: the tool has no parameter")
+    return WrittenText(wording.format(what=texts[0]))
 
 
 def _beside(true: bool | int | float | str) -> Any:
@@ -234,3 +218,8 @@ def _handwritten_values() -> dict[str, dict[str, str]]:
 @lru_cache(maxsize=1)
 def _handwritten_requests() -> dict[str, dict[str, str]]:
     return packaged_toml("talm_sim.tasks.when2call.making", "unanswerable.toml")
+
+
+@lru_cache(maxsize=1)
+def _handwritten_details() -> dict[str, str]:
+    return packaged_toml("talm_sim.tasks.when2call.making", "details.toml")

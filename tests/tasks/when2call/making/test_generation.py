@@ -214,7 +214,7 @@ def test_a_folder_of_other_rules_is_not_gone_on_with(tmp_path: Path, monkeypatch
     before = files(tmp_path / "a")
     with monkeypatch.context() as patch:
         patch.setattr(ToyMaker, "rules", RULES_VERSION + 1)
-        with pytest.raises(PrerequisiteError, match=r"version 5 of the checks.* version 6; finish it with .* or choose another --out"):
+        with pytest.raises(PrerequisiteError, match=r"version 6 of the checks.* version 7; finish it with .* or choose another --out"):
             run(tmp_path / "a")
     assert files(tmp_path / "a") == before
     first, *rest = state_file.read_text().splitlines()
@@ -235,11 +235,11 @@ def test_rules_that_change_get_another_version() -> None:
     own = ("item_checks", "items", "pipeline", "question_checks", "rules", "splitting", "faulty_wording", "writers")
     files = [
         *(Path(making.__file__).parent / f"{name}.py" for name in own),
-        *(Path(making.__file__).parent / name for name in ("unanswerable.toml", "wrong_values.toml")),
+        *(Path(making.__file__).parent / name for name in ("details.toml", "unanswerable.toml", "wrong_values.toml")),
         Path(scenarios.__file__).parent / "making" / "prompts.py",
         *(Path(language.__file__).parent / f"{name}.py" for name in ("leaks", "about_missing", "question_words")),
     ]
-    assert (RULES_VERSION, digest([file.read_text(encoding="utf-8") for file in files])) == (5, "cae8d5d85ffb")
+    assert (RULES_VERSION, digest([file.read_text(encoding="utf-8") for file in files])) == (6, "c53ce43d918c")
 
 
 def test_the_report_counts_what_was_made_and_why_the_rest_was_not(tmp_path: Path) -> None:
@@ -251,8 +251,8 @@ def test_the_report_counts_what_was_made_and_why_the_rest_was_not(tmp_path: Path
     assert report["provenance"]["command"] == "it"
     assert report["licence"].startswith("Apache-2.0")
     whole = run(tmp_path / "b", sources=SOURCES[:2])
-    assert whole["rows"]["tools_shown"] == {"0": 2, "1": 4, "2+": 6}
-    assert whole["rows"]["tool_use"] == {"database": 12}
+    assert whole["rows"]["tools_shown"] == {"0": 2, "1": 6, "2+": 6}
+    assert whole["rows"]["tool_use"] == {"database": 14}
     assert json.loads((tmp_path / "b" / "report.json").read_text()) == whole
 
 

@@ -41,17 +41,25 @@ async def test_three_items_with_no_one_and_many_tools() -> None:
             assert json.loads(row["target_tool"])["name"] == "convert_money"
 
 
-async def test_a_removed_tool_leaves_the_question_and_shows_what_was_beside_it() -> None:
+async def test_another_tool_takes_the_place_of_a_removed_one() -> None:
     rows = (await made(unable="removed")).rows
-    beyond = [row for row in rows if row["correct_answer"] == "cannot_answer"]
-    assert [row["question"] for row in beyond] == [QUESTION, QUESTION]
+    beyond = {len(row["tools"]): row for row in rows if row["correct_answer"] == "cannot_answer"}
+    assert {row["question"] for row in beyond.values()} == {QUESTION}
     teller = Teller()
     await make_items(source(), teller, seed=0, unable="removed")
     assert "unanswerable" not in teller.asked
-    by_call = {len(row["tools"]): row for row in rows if row["correct_answer"] == "tool_call"}
-    for row in beyond:
-        assert row["tools"] == [tool for tool in row["orig_tools"] if json.loads(tool)["name"] != "convert_money"]
-        assert row["orig_tools"] == by_call[len(row["orig_tools"])]["tools"]
+    by_call = [len(row["tools"]) for row in rows if row["correct_answer"] == "tool_call"]
+    assert [*beyond] == [0, *by_call] == [0, 1, 4]
+    for number in by_call:
+        tools = beyond[number]["orig_tools"]
+        ((removed, instead),) = [pair for pair in zip(tools, beyond[number]["tools"], strict=True) if pair[0] != pair[1]]
+        assert json.loads(removed)["name"] == "convert_money" and instead not in tools
+
+
+async def test_without_a_further_tool_the_place_stays_empty() -> None:
+    outcome = await made(unable="removed", others=source().others[:1])
+    shown = [len(row["tools"]) for row in outcome.rows if row["correct_answer"] == "cannot_answer"]
+    assert shown == [0, 1] and "convert_money" not in str([row["tools"] for row in outcome.rows if row["correct_answer"] == "cannot_answer"])
 
 
 async def test_a_request_that_needs_no_tool_is_dropped() -> None:

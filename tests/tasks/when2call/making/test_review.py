@@ -33,7 +33,7 @@ def test_rows_that_differ_in_their_tools_alone_are_one_decision(folder: Path) ->
     assert [entry.title for entry in review.entries] == [
         f"money-0{number}, right answer: {gold}" for number in (1, 2) for gold in ("tool_call", "cannot_answer")
     ]
-    assert [len(entry.rows) for entry in review.entries] == [2, 2, 2, 2]
+    assert [len(entry.rows) for entry in review.entries] == [2, 3, 2, 3]
     assert all(entry.passed for entry in review.entries)
     assert part(review.entries[0], "tool_call").right
 
