@@ -83,7 +83,7 @@ SERVED_BESIDE = {
     "get_seattle_daily_weather": ("get_seattle_monthly_weather",),
 }
 """Tools beside a removed one that serve its request by another way, in several calls or with some arithmetic."""
-SEED = 9
+SEED = 10
 """The first by which the form of no text of the packaged items tells the right answer."""
 _Row = dict[str, Any]
 

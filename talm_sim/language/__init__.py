@@ -2,7 +2,7 @@
 
 From the lowest layer up:
 
-- `sentences.py` takes a chat message apart into sentences
+- `calendar_words.py` names the months and weekdays, `sentences.py` takes a text apart into sentences
 - `identifying.py` finds the values that say which thing a call is about
 - `question_words.py` is the vocabulary of what a question is about
 - `facts/` decides whether a text states a fact

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
 
+from talm_sim.config import RunConfig
 from talm_sim.errors import line_to_copy
 from talm_sim.tasks import AgentOptions, RunView
 from talm_sim.tasks.outcomes import NO_ANSWER
 from talm_sim.types import Episode, Row, Summary, Termination, Verdict
-
-if TYPE_CHECKING:
-    from talm_sim.store.stored_run import StoredRun
 
 _LEAST, _SHARE, _SHARE_UNDECIDED = 10, 0.25, 0.1
 """A cause is named if at least a quarter of at least so many episodes share it; more than a tenth of what is undecided."""
@@ -22,7 +21,50 @@ _FEWEST = 3
 """Episodes without a call that say something of an agent."""
 
 
-def find_lost(run: StoredRun, rows: Sequence[Row]) -> Iterator[str]:
+class RunOnScreen(RunView, Protocol):
+    """A stored run as the screen and its causes read it."""
+
+    @property
+    def config(self) -> RunConfig:
+        """What was run."""
+
+    @property
+    def finished(self) -> int:
+        """How many episodes are finished."""
+
+    @property
+    def total(self) -> int:
+        """How many episodes are planned."""
+
+    @property
+    def waiting(self) -> int:
+        """How many episodes wait for an answer."""
+
+    def at_once(self) -> AbstractContextManager[None]:
+        """Read through one connection."""
+
+    @property
+    def terminations(self) -> dict[Termination, int]:
+        """How many finished episodes ended in each termination."""
+
+    @property
+    def failed_verdicts(self) -> dict[str, int]:
+        """How many verdicts failed, by judge."""
+
+    def verdicts(self, judges: Container[str] | None = None) -> Iterator[Verdict]:
+        """Yield the verdicts of all judges, or of some."""
+
+    def rows(self) -> list[Row]:
+        """Return what each finished episode counts as."""
+
+    def summary(self) -> list[Summary]:
+        """Return the summary of each group."""
+
+    def episode(self, episode_id: str) -> Episode:
+        """Return one finished episode."""
+
+
+def find_lost(run: RunOnScreen, rows: Sequence[Row]) -> Iterator[str]:
     """Yield why over a quarter of a run's episodes gave no answer, so that its numbers say little; nothing if fewer did."""
     silent, own = _silent(rows), run.job.config.model.startswith("agent/")
     ended = sum(number for end, number in run.terminations.items() if end.failed or end is Termination.BLOCKED)
@@ -38,7 +80,7 @@ def _silent(rows: Sequence[Row]) -> set[str]:
     return {row.episode for row in rows if row.silent or row.outcome == NO_ANSWER.name}
 
 
-def is_lost(run: StoredRun, rows: Sequence[Row]) -> bool:
+def is_lost(run: RunOnScreen, rows: Sequence[Row]) -> bool:
     """Return whether a run is to end with code 1: too few of its answers came, or a model left too many verdicts undecided."""
     undecided = undecided_verdicts(run).values()
     return any(find_lost(run, rows)) or any(len(left) > _MOST_UNDECIDED * asked for left, asked in undecided)
@@ -68,7 +110,7 @@ def find_idle(runs: Iterable[tuple[RunView, Sequence[Row]]]) -> Iterator[str]:
         yield "the agent called none of the tools that it was given: pass it the tools of its second argument"
 
 
-def undecided_verdicts(run: StoredRun) -> dict[str, tuple[list[Verdict], int]]:
+def undecided_verdicts(run: RunOnScreen) -> dict[str, tuple[list[Verdict], int]]:
     """Return, by judge, the verdicts for which a model was asked and could not decide, and how many were asked of it."""
     found: dict[str, tuple[list[Verdict], int]] = {}
     for verdict in run.verdicts(run.failed_verdicts):
@@ -87,7 +129,7 @@ def say_undecided(name: str, summaries: Iterable[Summary]) -> Iterator[str]:
         yield f"undecided: {'; '.join(much)}; to decide them: {' or '.join(line_to_copy('talm-sim', 'judge', name, *way) for way in ways)}"
 
 
-def find_causes(run: StoredRun, rows: Sequence[Row]) -> Iterator[str]:
+def find_causes(run: RunOnScreen, rows: Sequence[Row]) -> Iterator[str]:
     """Yield the causes that a quarter of a run's episodes share, the commonest first, without what other notes say."""
     scored = {row.episode: row for row in rows if row.scored}
     if len(scored) < _LEAST:

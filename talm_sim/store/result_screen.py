@@ -5,21 +5,18 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from talm_sim.config import Traffic
 from talm_sim.errors import command_lines, line_to_copy
 from talm_sim.models.registry import has_traffic
-from talm_sim.store.causes import find_causes, find_idle, find_lost
+from talm_sim.store.causes import RunOnScreen, find_causes, find_idle, find_lost
 from talm_sim.tasks import Task
 from talm_sim.tasks.control_outcomes import controls_of
 from talm_sim.tasks.outcomes import BETTER_STYLES, BY_SUCCESS
 from talm_sim.types import Line, Measure, Row, Summary
 from talm_sim.types.measures import Better
 from talm_sim.types.written_figures import decimal, interval
-
-if TYPE_CHECKING:
-    from talm_sim.store.stored_run import StoredRun
 
 WIDTH = 80
 _WORDS, _BAR, _NAME = 36, 18, 29
@@ -34,7 +31,7 @@ _FILLS: Mapping[Better, str] = {"higher": "█", "neither": "▒", "lower": "░
 _Lines = Iterator[tuple[Line, ...]]
 
 
-def screen_lines(run: StoredRun, named: str, alerts: Sequence[str] = ()) -> _Lines:
+def screen_lines(run: RunOnScreen, named: str, alerts: Sequence[str] = ()) -> _Lines:
     """Yield the lines of the screen, each of parts with their styles; none is wider than 80 columns."""
     with run.at_once():
         rows, summaries = run.rows(), [one for one in run.summary() if not one.derived]
@@ -60,7 +57,7 @@ def screen_lines(run: StoredRun, named: str, alerts: Sequence[str] = ()) -> _Lin
         yield from _next_steps(run, rows, shown, named)
 
 
-def screen_text(run: StoredRun, named: str) -> str:
+def screen_text(run: RunOnScreen, named: str) -> str:
     """Return the screen as text, as `print` shows it."""
     return "\n".join(_printable("".join(part.text for part in parts)).rstrip() for parts in screen_lines(run, named))
 
@@ -76,7 +73,7 @@ def group_words(task: Task[Any], group: str) -> str:
     return f"{group} ({said})" if said else group
 
 
-def _title(run: StoredRun, summaries: Sequence[Summary]) -> str:
+def _title(run: RunOnScreen, summaries: Sequence[Summary]) -> str:
     config = run.config
     control = "control: " if config.model.startswith("sim/") else ""
     number = sum(one.total for one in summaries) or run.total
@@ -85,7 +82,7 @@ def _title(run: StoredRun, summaries: Sequence[Summary]) -> str:
     return textwrap.shorten(whole, WIDTH, placeholder=" ...")
 
 
-def _made_by(run: StoredRun, named: str) -> str:
+def _made_by(run: RunOnScreen, named: str) -> str:
     config = run.config
     provider = config.model.partition("/")[0]
     replayed = config.models is Traffic.REPLAY and has_traffic(config.model)
@@ -120,7 +117,7 @@ def _figures(one: Measure) -> str:
     return f"{one.k or 0:>7,}  {decimal(one.value):>4}  {interval(one):>8}"
 
 
-def _controls(run: StoredRun, summary: Summary) -> _Lines:
+def _controls(run: RunOnScreen, summary: Summary) -> _Lines:
     """Yield what two controls came to, in one line each, so that a count has a scale."""
     words = {one.name: one.words for one in run.job.task.outcomes}
     for kind, name, counts in controls_of(run.job, summary.group):
@@ -151,7 +148,7 @@ def _parted(measures: Sequence[Measure], total: int) -> Iterator[Line]:
         filled = end
 
 
-def _episodes(run: StoredRun, rows: Sequence[Row]) -> _Lines:
+def _episodes(run: RunOnScreen, rows: Sequence[Row]) -> _Lines:
     words = {one.name: one for one in run.job.task.outcomes or BY_SUCCESS}
     yield ()
     for row in rows if len(rows) < _FEW else (row for row in rows if row.scored):
@@ -162,7 +159,7 @@ def _episodes(run: StoredRun, rows: Sequence[Row]) -> _Lines:
         yield Line(text=f"  {textwrap.shorten(row.episode, 40, placeholder='...'):<42}"), Line(text=said[: WIDTH - 44], style=style)
 
 
-def _judged(run: StoredRun, summaries: Sequence[Summary]) -> _Lines:
+def _judged(run: RunOnScreen, summaries: Sequence[Summary]) -> _Lines:
     """Yield what each judge says that the task does not read itself: the user asked for it."""
     for judge, declared in run.measures().items():
         found = [(one.group, measure) for one in summaries if (measure := one.measure(declared.name)) is not None and measure.n]
@@ -171,7 +168,7 @@ def _judged(run: StoredRun, summaries: Sequence[Summary]) -> _Lines:
             yield from _wrapped(f"{declared.about}: {said}", f"  judge {judge}: ", "plain")
 
 
-def _not_scored(run: StoredRun, summaries: Sequence[Summary]) -> _Lines:
+def _not_scored(run: RunOnScreen, summaries: Sequence[Summary]) -> _Lines:
     ends: dict[str, int] = {}
     for summary in summaries:
         for why, number in summary.not_scored.items():
@@ -183,7 +180,7 @@ def _not_scored(run: StoredRun, summaries: Sequence[Summary]) -> _Lines:
         yield (Line(text=f"  not finished: {run.total - run.finished:,} of {run.total:,}{waits}", style="notice"),)
 
 
-def quoted_row(run: StoredRun) -> Row | None:
+def quoted_row(run: RunOnScreen) -> Row | None:
     """Return the episode that the screen quotes as an example; None if it quotes none."""
     rows, shown = run.rows(), [one for one in run.summary() if not one.derived and one.measures_in("outcome")]
     found = _worst(rows, shown) if sum(row.scored for row in rows) >= _FEW else None
@@ -201,7 +198,7 @@ def _worst(rows: Sequence[Row], summaries: Sequence[Summary]) -> tuple[Row, Meas
     return next((row, measure) for row in rows if row.group == group and row.outcome == measure.name)
 
 
-def _example(run: StoredRun, rows: Sequence[Row], summaries: Sequence[Summary]) -> _Lines:
+def _example(run: RunOnScreen, rows: Sequence[Row], summaries: Sequence[Summary]) -> _Lines:
     if (found := _worst(rows, summaries)) is None:
         return
     row, measure = found
@@ -211,7 +208,7 @@ def _example(run: StoredRun, rows: Sequence[Row], summaries: Sequence[Summary]) 
     yield from _wrapped(f"{row.episode} {measure.head}: {said}" if said else row.episode, "  example: ", "plain", most=2)
 
 
-def _next_steps(run: StoredRun, rows: Sequence[Row], summaries: Sequence[Summary], named: str) -> _Lines:
+def _next_steps(run: RunOnScreen, rows: Sequence[Row], summaries: Sequence[Summary], named: str) -> _Lines:
     found = _worst(rows, summaries)
     episode = found[0].episode if found else next((row.episode for row in rows), None)
     if episode is not None:

@@ -327,8 +327,7 @@ class StoredRun(RunFiles):
             return [*self._counted[1]]
         with self.at_once():
             task, own = self.job.task, self._own_columns()
-            counted = task.rows(self)
-            rows = counted if task.outcomes else by_success(counted, task.succeeded)
+            rows = task.rows(self) if task.outcomes else by_success(task.rows(self), task.succeeded)
             found = add_people(add_judge_values(rows, own, self.verdicts(own)), self.people())
             self.keep(found, None, self.job, state)
         return found
@@ -343,7 +342,7 @@ class StoredRun(RunFiles):
             PrerequisiteError: The task is not installed, or the run to compare with cannot be read.
         """
         given, state = rows, self._file_state()
-        if given is None and self._counted is not None and self._counted[0] == state and self._counted[2] is not None:
+        if given is None and self._counted and self._counted[0] == state and self._counted[2] is not None:
             return [*self._counted[2]]
         with self.at_once():
             rows, columns, job, people = self.rows() if rows is None else rows, self._own_columns(), self.job, self.people()
