@@ -387,6 +387,11 @@ def _warnings(first: Side, second: Side, changed: dict[str, Any], found: Sequenc
         unknown = [letter for letter, side in zip("AB", (first, second), strict=True) if all(row.values.get(name) is None for row in side.rows)]
         if len(unknown) == 1:
             yield f"{measure.head} are not compared: {unknown[0]} reports none"
+    people = [letter for letter, side in zip("AB", (first, second), strict=True) if any(is_of_people(one.measure) for one in side.columns)]
+    if len(people) == 2 and any(is_of_people(one.measure) for one in found):
+        yield "People: the rates that people's labels give, which A and B have; over samples, the difference is not tested"
+    elif people:
+        yield f"people's labels are not compared: {'not all verdicts of A and B have' if len(people) == 2 else f'only {people[0]} has'} some"
     if len(changed) > 1:
         yield f"more than one thing differs, and any of them may be why: {', '.join(changed)}"
     if all(one.noise is None for one in found):

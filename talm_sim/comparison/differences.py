@@ -12,6 +12,8 @@ from talm_sim.comparison.compared_rows import OUTCOMES, Side
 from talm_sim.errors import NotComparableError
 from talm_sim.judges.paired import Cluster, difference_interval, flat_interval, flip_signs, newcombe_interval, swap_sides
 from talm_sim.judges.stats import Interval, bootstrap
+from talm_sim.store.people.kept_verdicts import is_of_people
+from talm_sim.store.people.labelled_rate import Member, labelled_rate, members_of
 from talm_sim.tasks import find_task
 from talm_sim.tasks.row_figures import Figure
 from talm_sim.types import FrozenModel, Measure, Row
@@ -132,6 +134,10 @@ def difference_of(paired: Paired, group: str, measure: Measure, *, derived: bool
     scored = sorted((pair for pair in paired.pairs if pair.scored), key=lambda pair: (pair.name, pair.group))  # draws depend on the order
     own = [pair for pair in scored if pair.group == group]
     known = {"group": group, "measure": measure, "noise": None}
+    both = (attrgetter("first"), attrgetter("second")) if is_of_people(measure) else ()
+    sampled = [members_of(((pair.base, row) for pair in own for row in rows(pair)), measure.name) for rows in both]
+    if any(one.value is None for side in sampled for one in side):
+        return _difference_of_labels(sampled, own, known)
     if not derived and _is_mean(paired, group, measure.name):
         found = _difference_of_means(own, measure.name, seed, known)
         return found if found is None else found | _ends(paired, own, seed, found)
@@ -145,6 +151,15 @@ def difference_of(paired: Paired, group: str, measure: Measure, *, derived: bool
     in_rows = any(row.values.get(measure.name) is not None for pair in own for row in (*pair.first, *pair.second))
     pairs = None if derived else sum(valued) if in_rows else len(own)
     return {**known, "pairs": pairs, "first": values[0], "second": values[1], "difference": values[1] - values[0]}
+
+
+def _difference_of_labels(sides: Sequence[Sequence[Member]], own: Sequence[Pair], known: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the difference of the rates that people's labels give both sides, untested; None unless both have one."""
+    found, first, second = labelled_rate(*sides), labelled_rate(sides[0]), labelled_rate(sides[1])
+    if found is None or first is None or second is None:
+        return None
+    value, low, high = found
+    return {**known, "pairs": len(own), "first": first[0], "second": second[0], "difference": value, "low": low, "high": high}
 
 
 def _is_mean(paired: Paired, group: str, name: str) -> bool:

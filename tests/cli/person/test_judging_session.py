@@ -92,7 +92,7 @@ def test_another_question_is_another_table(talm: Talm, typed: Callable[[str], No
     err = talm("judge", "aware", *PERSON, "--name", "ann", "--question", "instance")[2]
     assert "continue with: talm-sim judge aware --judge person --name ann --question instance" in err
     (found,) = json.loads(talm("report", "aware", "--json")[1])
-    assert (found["person_k"], found["person_n"], found["person_instance_k"], found["person_instance_n"]) == (2, 3, 2, 2)
+    assert (found["person_k"], found["person_n"], found["person_instance"], found["person_instance_n"]) == (2, 3, 1, 2)
     out = talm("report", "aware", "--all", "-q")[1]
     assert "people: instance" in out and "Is the reason the assistant gave right?" in out and "Can the request be served" in out
     assert max(map(len, out.splitlines())) <= 80
