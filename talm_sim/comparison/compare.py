@@ -234,6 +234,8 @@ def compare_sides(
     judged = next((measure for *_, measure in wanted), None) if of_people and len(measures) == 1 else None
     common_calls = share_of_common_calls(paired) if selected else None
     changed = _changes(first, second)
+    asked = {measure.name for *_, measure in wanted if is_of_people(measure)}
+    people = [letter for letter, side in zip("AB", (first, second), strict=True) if asked & {one.measure.name for one in side.columns}]
     return Comparison(
         first=first.name + (f":{groups[0]}" if across else ""),
         second=second.name + (f":{groups[1]}" if across else ""),
@@ -252,7 +254,7 @@ def compare_sides(
         common_calls=common_calls,
         people=compare_people(paired),
         changed=changed,
-        warnings=tuple(_warnings(first, second, changed, differences)),
+        warnings=tuple(_warnings(first, second, changed, differences, people)),
     )
 
 
@@ -382,16 +384,15 @@ def _as_text(value: Any) -> str:
     return "none" if value in (None, "", {}) else str(value)
 
 
-def _warnings(first: Side, second: Side, changed: dict[str, Any], found: Sequence[Difference]) -> Iterable[str]:
+def _warnings(first: Side, second: Side, changed: dict[str, Any], found: Sequence[Difference], people: Sequence[str]) -> Iterable[str]:
     for name, measure in COSTS.items():
         unknown = [letter for letter, side in zip("AB", (first, second), strict=True) if all(row.values.get(name) is None for row in side.rows)]
         if len(unknown) == 1:
             yield f"{measure.head} are not compared: {unknown[0]} reports none"
-    people = [letter for letter, side in zip("AB", (first, second), strict=True) if any(is_of_people(one.measure) for one in side.columns)]
     if len(people) == 2 and any(is_of_people(one.measure) for one in found):
         yield "People: the rates that people's labels give, which A and B have; over samples, the difference is not tested"
     elif people:
-        yield f"people's labels are not compared: {'not all verdicts of A and B have' if len(people) == 2 else f'only {people[0]} has'} some"
+        yield f"people's labels are not compared: {'a verdict of A or B has none' if len(people) == 2 else f'only {people[0]} has some'}"
     if len(changed) > 1:
         yield f"more than one thing differs, and any of them may be why: {', '.join(changed)}"
     if all(one.noise is None for one in found):

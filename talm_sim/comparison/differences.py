@@ -137,7 +137,7 @@ def difference_of(paired: Paired, group: str, measure: Measure, *, derived: bool
     both = (attrgetter("first"), attrgetter("second")) if is_of_people(measure) else ()
     sampled = [members_of(((pair.base, row) for pair in own for row in rows(pair)), measure.name) for rows in both]
     if any(one.value is None for side in sampled for one in side):
-        return _difference_of_labels(sampled, own, known)
+        return _difference_of_labels(sampled, len(own), known)
     if not derived and _is_mean(paired, group, measure.name):
         found = _difference_of_means(own, measure.name, seed, known)
         return found if found is None else found | _ends(paired, own, seed, found)
@@ -153,13 +153,13 @@ def difference_of(paired: Paired, group: str, measure: Measure, *, derived: bool
     return {**known, "pairs": pairs, "first": values[0], "second": values[1], "difference": values[1] - values[0]}
 
 
-def _difference_of_labels(sides: Sequence[Sequence[Member]], own: Sequence[Pair], known: dict[str, Any]) -> dict[str, Any] | None:
+def _difference_of_labels(sides: Sequence[Sequence[Member]], pairs: int, known: dict[str, Any]) -> dict[str, Any] | None:
     """Return the difference of the rates that people's labels give both sides, untested; None unless both have one."""
-    found, first, second = labelled_rate(*sides), labelled_rate(sides[0]), labelled_rate(sides[1])
-    if found is None or first is None or second is None:
+    found, before = labelled_rate(*sides), labelled_rate(sides[0])
+    if found is None or before is None:
         return None
     value, low, high = found
-    return {**known, "pairs": len(own), "first": first[0], "second": second[0], "difference": value, "low": low, "high": high}
+    return {**known, "pairs": pairs, "first": before[0], "second": before[0] + value, "difference": value, "low": low, "high": high}
 
 
 def _is_mean(paired: Paired, group: str, name: str) -> bool:

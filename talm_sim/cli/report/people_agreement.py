@@ -90,14 +90,13 @@ def _notes(run: StoredRun, people: PeopleVerdicts, found: list[Agreement]) -> It
 def _rate_line(run: StoredRun, people: PeopleVerdicts) -> str:
     """Return the rate that the labels give the run, beside that of the run's own judge; or what it lacks."""
     rate, missing = rate_of(run, people)
-    left = len(people.sample.episodes) - len(people.said)
+    left, passes = len(people.sample.episodes) - len(people.said), people.question.outcome is None
     labels = count(rate.n or 0, "label") + (f" (of those drawn, {left:,} still open)" if left else "")
-    by_pass = people.question.outcome is None
-    what = f"{'pass rate' if by_pass else people.question.about}, by people"
+    what = f"{'pass rate' if passes else people.question.about}, by people"
     if missing:
         return f"{what}: not known until some of {format_names(missing)} have a label; {labels}"
-    raw = raw_rate(run) if by_pass else None
-    own = f"; by the run's judge: {format_figure_with_interval(raw)}, of the {raw.n:,} that it decided" if raw is not None else ""
+    raw = raw_rate(run)
+    own = f"; by the run's judge: {format_figure_with_interval(raw)}, of the {raw.n:,} that it decided" if passes else ""
     return f"{what}: {format_figure_with_interval(rate)}, from {labels}{own}"
 
 

@@ -115,20 +115,17 @@ def read_people(conn: sqlite3.Connection, job: Job[Any]) -> list[PeopleVerdicts]
 
 def add_people(rows: Sequence[Row], people: Iterable[PeopleVerdicts]) -> list[Row]:
     """Add to each row what people said of its episode, and the stratum that it was drawn from, or could have been."""
-    more: dict[str, dict[str, bool]] = {}
-    strata: dict[str, dict[str, str]] = {}
-    for one in people:
+    more: dict[str, tuple[dict[str, bool], dict[str, str]]] = {}
+    for one in (one for one in people if one.said):
+        for episode, stratum in one.sample.known.items() if one.sample.is_known else ():
+            more.setdefault(episode, ({}, {}))[1][stratum_key(one.prefix)] = stratum
         for name, values in one.values().items():
             for episode, value in values.items():
-                more.setdefault(episode, {})[name] = value
-        if one.said and one.sample.is_known:
-            for episode, stratum in one.sample.known.items():
-                strata.setdefault(episode, {})[stratum_key(one.prefix)] = stratum
+                more.setdefault(episode, ({}, {}))[0][name] = value
+    found = ((row, *more.get(row.episode, ({}, {}))) for row in rows)
     return [
-        row.model_copy(update={"values": {**row.values, **more.get(row.episode, {})}, "labels": {**row.labels, **strata.get(row.episode, {})}})
-        if row.episode in more or row.episode in strata
-        else row
-        for row in rows
+        row.model_copy(update={"values": {**row.values, **said}, "labels": {**row.labels, **of}}) if said or of else row
+        for row, said, of in found
     ]
 
 
@@ -151,25 +148,21 @@ def is_of_people(measure: Measure) -> bool:
     return measure.under.partition(":")[0] == _TITLE and measure.name.startswith(PEOPLE)
 
 
-def plain_share(judged: Iterable[tuple[str, bool]], name: str, head: str, **more: Any) -> Measure:
+def plain_share(judged: Iterable[tuple[str, float]], name: str, head: str, **more: Any) -> Measure:
     """Return the share of yeses, each with its base, with its 95 % interval by bases."""
     said = list(judged)
     value, low, high = mean_over(said) or (None, None, None)
-    known: dict[str, Any] = {"better": "higher", **more}
-    return Measure(name=name, head=head, kind="rate", value=value, low=low, high=high, k=sum(yes for _, yes in said), n=len(said), **known)
+    known = {"better": "higher", **more}
+    return Measure(name=name, head=head, kind="rate", value=value, low=low, high=high, k=int(sum(yes for _, yes in said)), n=len(said), **known)
 
 
 def labelled_share(members: Sequence[Member], name: str, head: str, **more: Any) -> Measure:
-    """Return the share of yeses among the episodes that a sample stands for, by `labelled_rate`: a score over `n` labels.
-
-    Where all were labelled, it is a rate.
-    """
-    judged = [(one.base, one.value) for one in members if one.value is not None]
-    if len(judged) == len(members) and all(one.weight == 1 for one in members):
-        return plain_share(judged, name, head, **more)
+    """Return the rate that the labels of a sample give; a score by `labelled_rate` over n labels, unless all were labelled."""
+    rate = plain_share([(one.base, one.value) for one in members if one.value is not None], name, head, **more)
+    if rate.n == len(members) and all(one.weight == 1 for one in members):
+        return rate
     value, low, high = labelled_rate(members) or (None, None, None)
-    known: dict[str, Any] = {"better": "higher", **more}
-    return Measure(name=name, head=head, kind="score", value=value, low=low, high=high, n=len(judged), **known)
+    return rate.model_copy(update={"kind": "score", "value": value, "low": low, "high": high, "k": None})
 
 
 def verdict_of(question: PersonQuestion, label: str, scenario: Scenario, episode: str, name: str, **more: Any) -> Verdict:

@@ -28,8 +28,8 @@ class Member(NamedTuple):
     stratum: str
     weight: float
     """How many of its stratum it stands for: 1 if all of them are known."""
-    value: bool | None
-    """Whether it was labelled a yes; None without a label."""
+    value: float | None
+    """1 if it was labelled a yes, 0 if a no; None without a label."""
 
 
 def stratum_key(measure: str) -> str:
@@ -40,13 +40,11 @@ def stratum_key(measure: str) -> str:
 def members_of(rows: Iterable[tuple[str, Row]], measure: str) -> list[Member]:
     """Return the members among rows, each with its base, for a measure of people."""
     key = stratum_key(measure)
-    values = ((base, row, row.values.get(measure)) for base, row in rows)
-    return [Member(base, row.labels[key], 1.0, None if value is None else bool(value)) for base, row, value in values if key in row.labels]
+    return [Member(base, row.labels[key], 1.0, row.values.get(measure)) for base, row in rows if key in row.labels]
 
 
-def strata_without_labels(members: Iterable[Member]) -> list[str]:
+def strata_without_labels(members: Sequence[Member]) -> list[str]:
     """Return the strata whose rate nothing tells, sorted."""
-    members = list(members)
     return sorted({one.stratum for one in members} - {one.stratum for one in members if one.value is not None})
 
 
@@ -67,12 +65,11 @@ def labelled_rate(*sides: Sequence[Member]) -> tuple[float, float, float] | None
     counts: dict[str, list[list[float]]] = {}
     width = [3 * len({one.stratum for one in side}) for side in sides]
     for place, side in enumerate(sides):
-        at = {stratum: 3 * number for number, stratum in enumerate(sorted({one.stratum for one in side}))}
+        order = sorted({one.stratum for one in side})
         for one in side:
-            own = counts.setdefault(one.base, [[0.0] * size for size in width])[place]
-            own[at[one.stratum]] += one.value is True
-            own[at[one.stratum] + 1] += one.value is not None
-            own[at[one.stratum] + 2] += one.weight
+            own, at = counts.setdefault(one.base, [[0.0] * size for size in width])[place], 3 * order.index(one.stratum)
+            for add, number in enumerate((one.value or 0, one.value is not None, one.weight)):
+                own[at + add] += number
     # Bases that add the same are drawn as one; then the order depends on nothing but what they add.
     alike = Counter(tuple(map(tuple, of)) for of in counts.values())
     return _estimate(tuple(sorted(alike.items())))

@@ -80,13 +80,8 @@ class Agreement:
         if estimate.kind == "score":
             measures.append(estimate)
         measures.append(self.chance_corrected())
-        everyone = range(len(self.between))
-        rates = (
-            {("base_rate_people", "Base rate, people"): everyone}
-            if self.people
-            else {("base_rate_people", "Base rate, people"): [0], ("base_rate_judge", "Base rate, judge"): [1]}
-        )
-        measures += [_base_rate(self, places, name, head, first) for (name, head), places in rates.items() if binary]
+        places = [range(len(self.between))] if self.people else [range(1), range(1, 2)]
+        measures += [_base_rate(self, place, who, first) for place, who in zip(places, ("people", "judge"), strict=False) if binary]
         matrices = () if binary or self.people else (self._matrix(question),)
         return Summary(
             group=" and ".join(self.between) if self.people else self.between[1],
@@ -191,8 +186,8 @@ def _judge_label(verdict: Verdict, question: PersonQuestion) -> str:
     return "" if verdict.value is None else question.said.get(verdict.value, "")
 
 
-def _base_rate(agreement: Agreement, places: Sequence[int], name: str, head: str, label: str) -> Measure:
+def _base_rate(agreement: Agreement, places: Sequence[int], who: str, label: str) -> Measure:
     given = ((one, labels[place]) for one, labels in agreement.labels.items() for place in places)
     judged = [(agreement.bases[one], found == label) for one, found in given if found is not None]
-    note = f"{'judge' if 'judge' in name else 'people'} labelled '{label}': the base rate"
-    return plain_share(judged, name, head, note=note, better="neither")
+    note = f"{who} labelled '{label}': the base rate"
+    return plain_share(judged, f"base_rate_{who}", f"Base rate, {who}", note=note, better="neither")
