@@ -15,8 +15,8 @@ from talm_sim.types import Row
 _DRAWS = 1_000
 _PRIOR = 1 / 3
 """Of a label more of either kind in each stratum (Kerman 2011): where all labels are alike, the rate is still not known."""
-_FEW, _LEAST_SHAPE = 4.4, 0.2
-"""With weights of the shape 1 - 4.4 / bases, the draws of a mean vary as a t distribution does, not as the fewer bases let them."""
+_FEW, _LEAST_SHAPE = 4.4, 0.7
+"""With weights of the shape 1 - 4.4 / bases, the draws of a mean vary as a t distribution does; below .7 they would be of few bases alone."""
 _Counts = tuple[tuple[float, ...], ...]
 """What a base adds on each side: by stratum its episodes labelled yes, its labelled ones, and all of them."""
 
