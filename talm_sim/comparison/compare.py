@@ -72,7 +72,6 @@ class Difference(FrozenModel):
     """`improved` and `regressed` where the corrected p value is below .05 and the measure says what is better; else `differs`."""
     noise: float | None = None
     """The largest difference of two epochs of one run; None where neither run was repeated whole."""
-
     undecided: tuple[float, float] | None = None
     """Shares of undecided episodes, where the two sides' differ by more than 5 points."""
     ends: tuple[tuple[float, float], tuple[float, float]] | None = None
@@ -232,7 +231,6 @@ def compare_sides(
     differences = _with_verdicts([Difference(**one) for one in found])
     of_people = bool(measures) and all(is_of_people(measure) for *_, measure in wanted)
     judged = next((measure for *_, measure in wanted), None) if of_people and len(measures) == 1 else None
-    common_calls = share_of_common_calls(paired) if selected else None
     changed = _changes(first, second)
     asked = {measure.name for *_, measure in wanted if is_of_people(measure)}
     people = [letter for letter, side in zip("AB", (first, second), strict=True) if asked & {one.measure.name for one in side.columns}]
@@ -251,7 +249,7 @@ def compare_sides(
         gap=find_gap(paired, groups, found) if across else None,
         gains=() if across else tuple(list_gains(paired)),
         selected=selected,
-        common_calls=common_calls,
+        common_calls=share_of_common_calls(paired) if selected else None,
         people=compare_people(paired),
         changed=changed,
         warnings=tuple(_warnings(first, second, changed, differences, people)),

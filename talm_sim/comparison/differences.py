@@ -13,7 +13,7 @@ from talm_sim.errors import NotComparableError
 from talm_sim.judges.paired import Cluster, difference_interval, flat_interval, flip_signs, newcombe_interval, swap_sides
 from talm_sim.judges.stats import Interval, bootstrap
 from talm_sim.store.people.kept_verdicts import is_of_people
-from talm_sim.store.people.labelled_rate import Member, labelled_rate, members_of
+from talm_sim.store.people.labelled_rate import compare_samples
 from talm_sim.tasks import find_task
 from talm_sim.tasks.row_figures import Figure
 from talm_sim.types import FrozenModel, Measure, Row
@@ -134,10 +134,9 @@ def difference_of(paired: Paired, group: str, measure: Measure, *, derived: bool
     scored = sorted((pair for pair in paired.pairs if pair.scored), key=lambda pair: (pair.name, pair.group))  # draws depend on the order
     own = [pair for pair in scored if pair.group == group]
     known = {"group": group, "measure": measure, "noise": None}
-    both = (attrgetter("first"), attrgetter("second")) if is_of_people(measure) else ()
-    sampled = [members_of(((pair.base, row) for pair in own for row in rows(pair)), measure.name) for rows in both]
-    if any(one.value is None for side in sampled for one in side):
-        return _difference_of_labels(sampled, len(own), known)
+    sides = [[(pair.base, row) for pair in own for row in rows(pair)] for rows in (attrgetter("first"), attrgetter("second"))]
+    if is_of_people(measure) and (rates := compare_samples(sides, measure.name)) != {}:
+        return rates and {**known, "pairs": len(own), **rates}
     if not derived and _is_mean(paired, group, measure.name):
         found = _difference_of_means(own, measure.name, seed, known)
         return found if found is None else found | _ends(paired, own, seed, found)
@@ -151,15 +150,6 @@ def difference_of(paired: Paired, group: str, measure: Measure, *, derived: bool
     in_rows = any(row.values.get(measure.name) is not None for pair in own for row in (*pair.first, *pair.second))
     pairs = None if derived else sum(valued) if in_rows else len(own)
     return {**known, "pairs": pairs, "first": values[0], "second": values[1], "difference": values[1] - values[0]}
-
-
-def _difference_of_labels(sides: Sequence[Sequence[Member]], pairs: int, known: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the difference of the rates that people's labels give both sides, untested; None unless both have one."""
-    found, before = labelled_rate(*sides), labelled_rate(sides[0])
-    if found is None or before is None:
-        return None
-    value, low, high = found
-    return {**known, "pairs": pairs, "first": before[0], "second": before[0] + value, "difference": value, "low": low, "high": high}
 
 
 def _is_mean(paired: Paired, group: str, name: str) -> bool:

@@ -37,12 +37,6 @@ def stratum_key(measure: str) -> str:
     return f"{measure.partition(':')[0]}_stratum"
 
 
-def members_of(rows: Iterable[tuple[str, Row]], measure: str) -> list[Member]:
-    """Return the members among rows, each with its base, for a measure of people."""
-    key = stratum_key(measure)
-    return [Member(base, row.labels[key], 1.0, row.values.get(measure)) for base, row in rows if key in row.labels]
-
-
 def strata_without_labels(members: Sequence[Member]) -> list[str]:
     """Return the strata whose rate nothing tells, sorted."""
     return sorted({one.stratum for one in members} - {one.stratum for one in members if one.value is not None})
@@ -73,6 +67,22 @@ def labelled_rate(*sides: Sequence[Member]) -> tuple[float, float, float] | None
     # Bases that add the same are drawn as one; then the order depends on nothing but what they add.
     alike = Counter(tuple(map(tuple, of)) for of in counts.values())
     return _estimate(tuple(sorted(alike.items())))
+
+
+def compare_samples(sides: Sequence[Iterable[tuple[str, Row]]], measure: str) -> dict[str, float] | None:
+    """Return how the rates of two runs differ in a measure of people, of whose rows each comes with its base.
+
+    It is empty unless one is of a sample, and None if one has no rate.
+    """
+    key = stratum_key(measure)
+    members = [[Member(base, row.labels[key], 1.0, row.values.get(measure)) for base, row in rows if key in row.labels] for rows in sides]
+    if all(one.value is not None for side in members for one in side):
+        return {}
+    found, first = labelled_rate(*members), labelled_rate(members[0])
+    if found is None or first is None:
+        return None
+    value, low, high = found
+    return {"first": first[0], "second": first[0] + value, "difference": value, "low": low, "high": high}
 
 
 @lru_cache(maxsize=256)
