@@ -14,6 +14,7 @@ from talm_sim.comparison.compared_rows import COSTS
 from talm_sim.judges.registry import judge_class
 from talm_sim.judges.repeats import Outcomes, repeat_measures
 from talm_sim.store.people.people_agreement import Agreement
+from talm_sim.store.people.sample import Sample
 from talm_sim.store.tidy_tables import label_measure
 from talm_sim.tasks import PersonQuestion, find_task
 from talm_sim.tasks.awareness.feedback import CONDITIONS
@@ -168,7 +169,8 @@ def thinking(rows: list[Row]) -> list[Row]:
 
 def agreement() -> Iterator[Measure]:
     question = PersonQuestion("passes", "Does it pass?", {"y": "yes", "n": "no"}, "passes", lambda *_: None, lambda label, _: label == "yes")
-    bases, weight = {"a": "a", "b": "b"}, {"a": 1.0, "b": 2.0}
+    bases = {"a": "a", "b": "b", "c": "c"}
+    sample = Sample(seed=0, sizes={"passed": 3}, episodes=dict.fromkeys("ab", "passed"), left={"c": "passed"})
     for between, labels in ((("ann", "llm"), ("yes", "no")), (("ann", "bob", "eve"), ("yes", "no", "yes"))):
-        one = Agreement(between, dict.fromkeys(bases, labels), bases, weight, people=len(between) > 2, itself={"a": [True, False]})
+        one = Agreement(between, dict.fromkeys("ab", labels), bases, sample, people=len(between) > 2, itself={"a": [True, False]})
         yield from one.summary(question).measures

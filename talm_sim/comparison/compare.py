@@ -72,7 +72,6 @@ class Difference(FrozenModel):
     """`improved` and `regressed` where the corrected p value is below .05 and the measure says what is better; else `differs`."""
     noise: float | None = None
     """The largest difference of two epochs of one run; None where neither run was repeated whole."""
-
     undecided: tuple[float, float] | None = None
     """Shares of undecided episodes, where the two sides' differ by more than 5 points."""
     ends: tuple[tuple[float, float], tuple[float, float]] | None = None
@@ -232,8 +231,9 @@ def compare_sides(
     differences = _with_verdicts([Difference(**one) for one in found])
     of_people = bool(measures) and all(is_of_people(measure) for *_, measure in wanted)
     judged = next((measure for *_, measure in wanted), None) if of_people and len(measures) == 1 else None
-    common_calls = share_of_common_calls(paired) if selected else None
     changed = _changes(first, second)
+    asked = {measure.name for *_, measure in wanted if is_of_people(measure)}
+    people = [letter for letter, side in zip("AB", (first, second), strict=True) if asked & {one.measure.name for one in side.columns}]
     return Comparison(
         first=first.name + (f":{groups[0]}" if across else ""),
         second=second.name + (f":{groups[1]}" if across else ""),
@@ -249,10 +249,10 @@ def compare_sides(
         gap=find_gap(paired, groups, found) if across else None,
         gains=() if across else tuple(list_gains(paired)),
         selected=selected,
-        common_calls=common_calls,
+        common_calls=share_of_common_calls(paired) if selected else None,
         people=compare_people(paired),
         changed=changed,
-        warnings=tuple(_warnings(first, second, changed, differences)),
+        warnings=tuple(_warnings(first, second, changed, differences, people)),
     )
 
 
@@ -382,11 +382,15 @@ def _as_text(value: Any) -> str:
     return "none" if value in (None, "", {}) else str(value)
 
 
-def _warnings(first: Side, second: Side, changed: dict[str, Any], found: Sequence[Difference]) -> Iterable[str]:
+def _warnings(first: Side, second: Side, changed: dict[str, Any], found: Sequence[Difference], people: Sequence[str]) -> Iterable[str]:
     for name, measure in COSTS.items():
         unknown = [letter for letter, side in zip("AB", (first, second), strict=True) if all(row.values.get(name) is None for row in side.rows)]
         if len(unknown) == 1:
             yield f"{measure.head} are not compared: {unknown[0]} reports none"
+    if len(people) == 2 and any(is_of_people(one.measure) for one in found):
+        yield "People: the rates that people's labels give, which A and B have; over samples, the difference is not tested"
+    elif people:
+        yield f"people's labels are not compared: {'a verdict of A or B has none' if len(people) == 2 else f'only {people[0]} has some'}"
     if len(changed) > 1:
         yield f"more than one thing differs, and any of them may be why: {', '.join(changed)}"
     if all(one.noise is None for one in found):

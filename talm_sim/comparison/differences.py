@@ -12,6 +12,8 @@ from talm_sim.comparison.compared_rows import OUTCOMES, Side
 from talm_sim.errors import NotComparableError
 from talm_sim.judges.paired import Cluster, difference_interval, flat_interval, flip_signs, newcombe_interval, swap_sides
 from talm_sim.judges.stats import Interval, bootstrap
+from talm_sim.store.people.kept_verdicts import is_of_people
+from talm_sim.store.people.labelled_rate import compare_samples
 from talm_sim.tasks import find_task
 from talm_sim.tasks.row_figures import Figure
 from talm_sim.types import FrozenModel, Measure, Row
@@ -132,6 +134,9 @@ def difference_of(paired: Paired, group: str, measure: Measure, *, derived: bool
     scored = sorted((pair for pair in paired.pairs if pair.scored), key=lambda pair: (pair.name, pair.group))  # draws depend on the order
     own = [pair for pair in scored if pair.group == group]
     known = {"group": group, "measure": measure, "noise": None}
+    sides = [[(pair.base, row) for pair in own for row in rows(pair)] for rows in (attrgetter("first"), attrgetter("second"))]
+    if is_of_people(measure) and (rates := compare_samples(sides, measure.name)) != {}:
+        return rates and {**known, "pairs": len(own), **rates}
     if not derived and _is_mean(paired, group, measure.name):
         found = _difference_of_means(own, measure.name, seed, known)
         return found if found is None else found | _ends(paired, own, seed, found)

@@ -48,7 +48,7 @@ class PersonQuestion:
         said: Labels that stand for a judge's yes and no, for judges that give no label.
         judges: Judges that answer the same question; None for those whose verdicts say what passes.
         beside: Returns other answers to the question that an episode's row has, each under the name of who gave it.
-        outcome: Returns the outcome by which a sample is stratified beside the group, from an episode's row; None for whether it succeeded.
+        outcome: Returns the outcome by which a sample is stratified, from an episode's row; empty for the group, None for whether it succeeded.
         published: Figures to print beside the agreement.
         not_asked: Why the question may apply to no episode of a run.
         needs_episode: Whether something must have been played; if not, scenarios alone can be judged.

@@ -25,7 +25,7 @@ def _of_people(*names: str, **settings: Any) -> Callable[[Callable[..., Any]], C
 
 _OF_PEOPLE = (
     _of_people("--name", metavar="NAME", default="", shell_complete=completer_for("people"), help="Your name."),
-    _of_people("--sample", metavar="N", type=click.IntRange(1), help="Judge N episodes, as many of each group and outcome."),
+    _of_people("--sample", metavar="N", type=click.IntRange(1), help="Judge N drawn at random: 20 of each verdict, then in proportion."),
     _of_people("--reviews", metavar="N", type=click.IntRange(1), help="Only episodes with fewer than N reviews.  [default: all]"),
     _of_people("--seed", metavar="N", type=int, help="Seed of the sample.  [default: 0]"),
     _of_people("--question", metavar="NAME", default="", shell_complete=completer_for("question"), help="Which of several questions to ask."),

@@ -21,7 +21,7 @@ from talm_sim.cli.terminal.text import clip, count, one_line, safe_text
 from talm_sim.errors import PrerequisiteError, line_to_copy
 from talm_sim.store.people.alone import find_alone
 from talm_sim.store.people.ballot import Ballot, GivenElsewhereError, choose_question, find_people, open_ballot, sample_of, shown_digests
-from talm_sim.store.people.people_agreement import agreements
+from talm_sim.store.people.people_agreement import agreements, rate_of
 from talm_sim.store.stored_run import StoredRun
 from talm_sim.tasks import PersonQuestion
 from talm_sim.types import Verdict
@@ -185,8 +185,11 @@ def print_agreement(stored: StoredRun, question: PersonQuestion) -> None:
         sample = people.sample
         with stored.at_once():
             records = [one.record(question) for one in agreements(stored, people)]
+            rate, missing = rate_of(stored, people)
         found |= {
-            "sample": {"seed": sample.seed, "episodes": len(sample.episodes), "of": sum(sample.sizes.values()), "strata": sample.sizes},
+            "sample": {"seed": sample.seed, "episodes": len(sample.episodes), "of": sum(sample.sizes.values()), "strata": sample.strata()},
+            "rate": {"value": rate.value, "low": rate.low, "high": rate.high, "labels": rate.n, "without_labels": missing},
+            "open": len(sample.episodes) - len(people.said),
             "judged": {name: sum(name in said for said in people.said.values()) for name in people.names},
             "disputed": people.disputed(),
             "settled": sorted(people.settled),

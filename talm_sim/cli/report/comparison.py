@@ -15,6 +15,7 @@ from talm_sim.cli.terminal.text import clip, count, one_line, one_line_text
 from talm_sim.comparison.compare import SELECTED, Comparison, Difference
 from talm_sim.comparison.person_differences import PeopleDifference
 from talm_sim.comparison.worth_of_asking import MANY, Gain, GainStep, Gap
+from talm_sim.store.people.kept_verdicts import is_of_people
 from talm_sim.types.steps import Divergence
 from talm_sim.types.written_figures import DASH
 
@@ -51,7 +52,8 @@ def comparison_lines(
     for line in _about(one):
         yield from (Text(part, style="dim") for part in wrap(line, _TEXT, "   ", "     "))
     titles = list(dict.fromkeys(difference.measure.under for difference in one.differences))
-    shown = titles if every else [title for title in titles if title in (titles[0], "", *map(SELECTED.format, one.selected))]
+    people = [difference.measure.under for difference in one.differences if is_of_people(difference.measure)]
+    shown = titles if every else [title for title in titles if title in (titles[0], "", *people, *map(SELECTED.format, one.selected))]
     for title in shown:
         yield Text()
         if len(title) > _NAME:

@@ -11,11 +11,12 @@ from talm_sim.cli.report.layout import Block
 from talm_sim.cli.terminal.text import count
 from talm_sim.errors import format_names, line_to_copy
 from talm_sim.store.people.kept_verdicts import PeopleVerdicts
-from talm_sim.store.people.people_agreement import Agreement, agreements
+from talm_sim.store.people.people_agreement import Agreement, agreements, rate_of, raw_rate
 from talm_sim.store.stored_run import StoredRun
 from talm_sim.tasks import PaperRow, PaperRows, PublishedAgreement
 from talm_sim.tasks.paper.published import published
 from talm_sim.types import Summary
+from talm_sim.types.written_figures import format_figure_with_interval
 
 _ORDER = (
     "agreement_itself",
@@ -63,8 +64,9 @@ def _in_one_order(summaries: list[Summary]) -> list[Summary]:
 def _notes(run: StoredRun, people: PeopleVerdicts, found: list[Agreement]) -> Iterator[str]:
     sample = people.sample
     every, drawn = sum(sample.sizes.values()), len(sample.episodes)
-    how = f", drawn with seed {sample.seed}: as many of each group and outcome ({len(sample.sizes)} strata)" if not sample.whole else ""
-    yield f"people judge {drawn:,} of {count(every, 'episode')}{how}"
+    strata = ", ".join(f"{name} {one['drawn']:,.0f} of {one['of']:,.0f}" for name, one in sample.strata().items())
+    yield f"people judge {drawn:,} of {count(every, 'episode')}" + ("" if sample.whole else f", drawn with seed {sample.seed}: {strata}")
+    yield _rate_line(run, people)
     judged = {name: sum(name in said for said in people.said.values()) for name in people.names}
     yield "judged: " + ", ".join(f"{name} {number:,}" for name, number in judged.items())
     if len(judged) > 1:
@@ -78,13 +80,24 @@ def _notes(run: StoredRun, people: PeopleVerdicts, found: list[Agreement]) -> It
     if not found:
         yield "nothing to compare yet: no judge, and no second person, has judged the same episodes"
         return
-    if any(one.weight.values() and len({*one.weight.values()}) > 1 for one in found):
-        yield "Agree and kappa are over what was judged; For run weighs each episode by how many of the run it stands for"
     counts = Counter(verdict.label for one in people.said if (verdict := people.verdict(one)) is not None)
     labels = [*people.question.labels.values()]
     rare = [label for label in labels if counts[label] < _FEW]
     little = f"; with fewer than {_FEW} of {format_names(rare)}, kappa and alpha say little" if rare else ""
     yield f"people's labels: {', '.join(f'{label} {counts[label]:,}' for label in labels)}{little}"
+
+
+def _rate_line(run: StoredRun, people: PeopleVerdicts) -> str:
+    """Return the rate that the labels give the run, beside that of the run's own judge; or what it lacks."""
+    rate, missing = rate_of(run, people)
+    left, passes = len(people.sample.episodes) - len(people.said), people.question.outcome is None
+    labels = count(rate.n or 0, "label") + (f" (of those drawn, {left:,} still open)" if left else "")
+    what = f"{'pass rate' if passes else people.question.about}, by people"
+    if missing:
+        return f"{what}: not known until some of {format_names(missing)} have a label; {labels}"
+    raw = raw_rate(run)
+    own = f"; by the run's judge: {format_figure_with_interval(raw)}, of the {raw.n:,} that it decided" if passes else ""
+    return f"{what}: {format_figure_with_interval(rate)}, from {labels}{own}"
 
 
 def _paper(one: PublishedAgreement) -> PaperRows:

@@ -202,11 +202,14 @@ def _facts(shards: Sequence[StoredShard]) -> dict[str, Any]:
 
 def _join_samples(known: Sample | None, sample: Sample, shard: StoredShard) -> Sample:
     """Add the episodes that people judge in a shard. They were drawn in it alone, so its strata stay apart."""
+
+    def apart(of: Mapping[str, str]) -> dict[str, str]:
+        return {episode: f"{name}, shard {shard.part}" for episode, name in of.items()}
+
     sizes = {f"{name}, shard {shard.part}": size for name, size in sample.sizes.items()}
-    episodes = {episode: f"{name}, shard {shard.part}" for episode, name in sample.episodes.items()}
-    if known is None:
-        return Sample(seed=sample.seed, sizes=sizes, episodes=episodes)
-    return Sample(seed=known.seed, sizes={**known.sizes, **sizes}, episodes={**known.episodes, **episodes})
+    before = known or Sample(seed=sample.seed, sizes={}, episodes={})
+    episodes, left = {**before.episodes, **apart(sample.episodes)}, {**before.left, **apart(sample.left)}
+    return Sample(seed=before.seed, sizes={**before.sizes, **sizes}, episodes=episodes, left=left)
 
 
 def _copy_checkpoints(shards: Sequence[StoredShard], draft: Path) -> None:

@@ -192,7 +192,7 @@ def open_ballot(
         return Ballot(stored, question, "", disputed, people)
     check_person(name)
     sample = sample_of(stored, question, size, seed)
-    # Each person has an order of their own, which says nothing of group and outcome.
+    # Each person has an order of their own, which says nothing of group and verdict.
     items = sorted(sample.episodes, key=lambda one: digest([sample.seed, name, one], 32))
     return Ballot(stored, question, name, items, find_people(stored, question), reviews)
 
@@ -236,7 +236,10 @@ def sample_of(stored: StoredRun, question: PersonQuestion, size: int | None = No
             raise PrerequisiteError(
                 f"--sample {size}: people judge {len(kept.episodes):,} episodes of {stored.path} already; leave out --sample, or name more."
             )
-    made = draw(_pool(stored, question), of_it.seed if of_it else seed or 0, size, tuple(of_it.episodes) if of_it else ())
+        if not kept.is_known:
+            raise PrerequisiteError(f"--sample {size}: an earlier version drew the sample of {stored.path}, and kept no others; leave it out.")
+    pool = of_it.known if of_it else _pool(stored, question)  # a judge may say something else by now
+    made = draw(pool, of_it.seed if of_it else seed or 0, size, tuple(of_it.episodes) if of_it else ())
     with closing(connect_writer(stored.path)) as conn:
         with writing(conn, stored.path), keep_tables_sealed(conn, ("meta",), partial(stamp_in, stored.path)):
             now = kept_samples(conn)
@@ -275,9 +278,10 @@ def _pool(stored: StoredRun, question: PersonQuestion) -> dict[str, str]:
     found = {}
     for episode in stored.episodes():
         row = rows.get(episode.id)
-        if row is not None and question.show(episode, scenarios[episode.scenario_id]) is not None:
-            outcome = words[succeeded(row)] if question.outcome is None else question.outcome(row)
-            found[episode.id] = f"{episode.group}, {outcome}" if outcome else episode.group
+        if row is None or (question.needs_episode and not row.scored):
+            continue
+        if question.show(episode, scenarios[episode.scenario_id]) is not None:
+            found[episode.id] = (words[succeeded(row)] if question.outcome is None else question.outcome(row)) or episode.group
     if not found:
         raise PrerequisiteError(f"{stored.path}: people have nothing to judge: {question.not_asked}.")
     return found

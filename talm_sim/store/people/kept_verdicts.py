@@ -11,9 +11,11 @@ from typing import Any
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.judges.person import PEOPLE, judge_of, person_of
-from talm_sim.judges.stats import mean_over, ratio_interval, score_interval
+from talm_sim.judges.registry import JUDGES
+from talm_sim.judges.stats import mean_over
 from talm_sim.store.files import stored_documents
-from talm_sim.store.people.sample import Sample, kept_samples, weights
+from talm_sim.store.people.labelled_rate import Member, labelled_rate, stratum_key
+from talm_sim.store.people.sample import Sample, kept_samples
 from talm_sim.tasks import Job, PersonQuestion
 from talm_sim.types import Measure, Row, Scenario, Summary, Verdict
 
@@ -26,6 +28,8 @@ def check_person(name: str) -> str:
     """Return a person's name, which becomes part of a judge's."""
     if not _NAME.fullmatch(name):
         raise PrerequisiteError(f"--name '{name}': give a name of at most 40 letters, digits, '.', '_' and '-'.")
+    if name in JUDGES.names():
+        raise PrerequisiteError(f"--name {name}: is a judge, whose labels never count as people's; give the name of who judges.")
     return name
 
 
@@ -110,13 +114,19 @@ def read_people(conn: sqlite3.Connection, job: Job[Any]) -> list[PeopleVerdicts]
 
 
 def add_people(rows: Sequence[Row], people: Iterable[PeopleVerdicts]) -> list[Row]:
-    """Add to each row what people said of its episode."""
-    more: dict[str, dict[str, bool]] = {}
-    for one in people:
+    """Add to each row what people said of its episode, and the stratum that it was drawn from, or could have been."""
+    more: dict[str, tuple[dict[str, bool], dict[str, str]]] = {}
+    for one in (one for one in people if one.said):
+        for episode, stratum in one.sample.known.items() if one.sample.is_known else ():
+            more.setdefault(episode, ({}, {}))[1][stratum_key(one.prefix)] = stratum
         for name, values in one.values().items():
             for episode, value in values.items():
-                more.setdefault(episode, {})[name] = value
-    return [row.model_copy(update={"values": {**row.values, **more[row.episode]}}) if row.episode in more else row for row in rows]
+                more.setdefault(episode, ({}, {}))[0][name] = value
+    found = ((row, *more.get(row.episode, ({}, {}))) for row in rows)
+    return [
+        row.model_copy(update={"values": {**row.values, **said}, "labels": {**row.labels, **of}}) if said or of else row
+        for row, said, of in found
+    ]
 
 
 def people_measures(summary: Summary, rows: Iterable[Row], people: Iterable[PeopleVerdicts]) -> Summary:
@@ -128,10 +138,8 @@ def people_measures(summary: Summary, rows: Iterable[Row], people: Iterable[Peop
         for name, values in one.values().items():
             person = name.removeprefix(one.prefix).removeprefix(":")
             about = one.question.about + (f", says {person}" if person else ", say people: most of them, or what was settled")
-            weight = weights(one.sample, values)
-            judged = [(own[episode], weight[episode], value) for episode, value in values.items() if episode in own]
             place = "hidden" if person and alone else "column"
-            found.append(weighted_share(judged, name, person or "People", under=one.title, note=about, place=place))
+            found.append(labelled_share(one.sample.members(own, values), name, person or "People", under=one.title, note=about, place=place))
     return summary.model_copy(update={"measures": (*summary.measures, *found)}) if found else summary
 
 
@@ -140,24 +148,21 @@ def is_of_people(measure: Measure) -> bool:
     return measure.under.partition(":")[0] == _TITLE and measure.name.startswith(PEOPLE)
 
 
-def weighted_share(judged: Sequence[tuple[str, float, bool]], name: str, head: str, **more: Any) -> Measure:
-    """Return the share of yeses, each with the weight of its episode, with its 95 % interval by bases.
+def plain_share(judged: Iterable[tuple[str, float]], name: str, head: str, **more: Any) -> Measure:
+    """Return the share of yeses, each with its base, with its 95 % interval by bases."""
+    said = list(judged)
+    value, low, high = mean_over(said) or (None, None, None)
+    known = {"better": "higher", **more}
+    return Measure(name=name, head=head, kind="rate", value=value, low=low, high=high, k=int(sum(yes for _, yes in said)), n=len(said), **known)
 
-    With equal weights it is a rate, else a score: its value is not a share of the episodes that were judged, but an estimate for all.
-    """
-    known: dict[str, Any] = {"name": name, "head": head, "better": "higher", **more}
-    n = len(judged)
-    if len({round(weight, 9) for _, weight, _ in judged}) <= 1:
-        mean = mean_over((base, value) for base, _, value in judged)
-        value, low, high = mean or (None, None, None)
-        return Measure(kind="rate", value=value, low=low, high=high, k=sum(yes for *_, yes in judged), n=n, **known)
-    bases: dict[str, tuple[float, float]] = {}
-    for base, weight, yes in judged:
-        over, under = bases.get(base, (0.0, 0.0))
-        bases[base] = over + weight * yes, under + weight
-    share = sum(over for over, _ in bases.values()) / sum(under for _, under in bases.values())
-    low, high = ratio_interval(bases.values()) or score_interval(share, len(bases))
-    return Measure(kind="score", value=share, low=low, high=high, n=n, **known)
+
+def labelled_share(members: Sequence[Member], name: str, head: str, **more: Any) -> Measure:
+    """Return the rate that the labels of a sample give; a score by `labelled_rate` over n labels, unless all were labelled."""
+    rate = plain_share([(one.base, one.value) for one in members if one.value is not None], name, head, **more)
+    if rate.n == len(members) and all(one.weight == 1 for one in members):
+        return rate
+    value, low, high = labelled_rate(members) or (None, None, None)
+    return rate.model_copy(update={"kind": "score", "value": value, "low": low, "high": high, "k": None})
 
 
 def verdict_of(question: PersonQuestion, label: str, scenario: Scenario, episode: str, name: str, **more: Any) -> Verdict:

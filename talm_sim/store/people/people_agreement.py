@@ -10,8 +10,9 @@ from typing import Any
 
 from talm_sim.common.kappa import Drawn, alpha_of_drawn, kappa_of_drawn
 from talm_sim.judges.stats import bootstrap, mean_over
-from talm_sim.store.people.kept_verdicts import PeopleVerdicts, weighted_share
-from talm_sim.store.people.sample import weights
+from talm_sim.store.people.kept_verdicts import PeopleVerdicts, labelled_share, plain_share
+from talm_sim.store.people.labelled_rate import strata_without_labels
+from talm_sim.store.people.sample import Sample
 from talm_sim.store.stored_run import StoredRun
 from talm_sim.tasks import PersonQuestion
 from talm_sim.types import UNPARSED, Matrix, Measure, Row, Summary, Verdict
@@ -25,7 +26,7 @@ class Agreement:
         between: Who labelled; of a judge and the people, the judge is the second.
         labels: Of each episode on which two or more did, the labels in the order of `between`; None from who did not.
         bases: The base of each of these episodes.
-        weight: How many episodes of the run each stands for.
+        sample: What was drawn from the run, to estimate the agreement over it.
         people: Whether all of them are people.
         itself: Of a judge that votes, its votes on each episode.
     """
@@ -33,7 +34,7 @@ class Agreement:
     between: tuple[str, ...]
     labels: Mapping[str, tuple[str | None, ...]]
     bases: Mapping[str, str]
-    weight: Mapping[str, float]
+    sample: Sample
     people: bool = False
     itself: Mapping[str, Sequence[bool]] | None = None
 
@@ -70,21 +71,17 @@ class Agreement:
         first, *_ = question.labels.values()
         binary = len(question.labels) == 2
         same = {episode: len({*filter(None, labels)}) == 1 for episode, labels in self.labels.items()}
-        plain = [(self.bases[episode], 1.0, value) for episode, value in same.items()]
-        weighed = [(self.bases[episode], self.weight[episode], value) for episode, value in same.items()]
+        plain = [(self.bases[episode], value) for episode, value in same.items()]
+        seen = {self.sample.episodes[episode] for episode in same}  # a judge leaves out what it cannot decide
+        members = [one for one in self.sample.members(self.bases, same) if one.stratum in seen]
+        estimate = labelled_share(members, "agreement_weighted", "For run", note="the same, over all episodes that these were drawn from")
         measures = [votes] if (votes := self._votes()) is not None else []
-        measures.append(weighted_share(plain, "agreement", "Agree", note="all who judged the episode gave the same label"))
-        if len({*self.weight.values()}) > 1:
-            estimate = weighted_share(weighed, "agreement_weighted", "For run", note="the same, weighted by how many episodes each stands for")
+        measures.append(plain_share(plain, "agreement", "Agree", note="all who judged the episode gave the same label"))
+        if estimate.kind == "score":
             measures.append(estimate)
         measures.append(self.chance_corrected())
-        everyone = range(len(self.between))
-        rates = (
-            {("base_rate_people", "Base rate, people"): everyone}
-            if self.people
-            else {("base_rate_people", "Base rate, people"): [0], ("base_rate_judge", "Base rate, judge"): [1]}
-        )
-        measures += [_base_rate(self, places, name, head, first) for (name, head), places in rates.items() if binary]
+        places = [range(len(self.between))] if self.people else [range(1), range(1, 2)]
+        measures += [_base_rate(self, place, who, first) for place, who in zip(places, ("people", "judge"), strict=False) if binary]
         matrices = () if binary or self.people else (self._matrix(question),)
         return Summary(
             group=" and ".join(self.between) if self.people else self.between[1],
@@ -131,13 +128,25 @@ def agreements(run: StoredRun, people: PeopleVerdicts) -> list[Agreement]:
             one: tuple(verdicts[name].label if name in verdicts else None for name in people.names) for one, verdicts in people.said.items()
         }
         several = {one: labels for one, labels in said.items() if sum(label is not None for label in labels) > 1}
-        found.append(Agreement(tuple(people.names), several, bases, weights(people.sample, several), people=True))
+        found.append(Agreement(tuple(people.names), several, bases, people.sample, people=True))
     counted = {one: verdict.label for one in people.said if (verdict := people.verdict(one)) is not None}
     who = people.names[0] if len(people.names) == 1 else "people"
     for judge, labels, votes in _others(run, people.question, rows):
         if both := {one: (label, labels[one]) for one, label in counted.items() if one in labels}:
-            found.append(Agreement((who, judge), both, bases, weights(people.sample, both), itself=votes))
+            found.append(Agreement((who, judge), both, bases, people.sample, itself=votes))
     return found
+
+
+def rate_of(run: StoredRun, people: PeopleVerdicts) -> tuple[Measure, list[str]]:
+    """Return the share of yeses that people's labels give all episodes that could be drawn, and the strata that still have no label."""
+    members = people.sample.members({row.episode: row.base for row in run.rows()}, people.values()[people.prefix])
+    return labelled_share(members, people.prefix, "People"), strata_without_labels(members)
+
+
+def raw_rate(run: StoredRun) -> Measure:
+    """Return the share of episodes that passed, of those that the run's own judge decided."""
+    said = ((row.base, run.job.task.succeeded(row)) for row in run.rows())
+    return plain_share(((base, passed) for base, passed in said if passed is not None), "raw", "By judge")
 
 
 def _others(
@@ -177,9 +186,8 @@ def _judge_label(verdict: Verdict, question: PersonQuestion) -> str:
     return "" if verdict.value is None else question.said.get(verdict.value, "")
 
 
-def _base_rate(agreement: Agreement, places: Sequence[int], name: str, head: str, label: str) -> Measure:
+def _base_rate(agreement: Agreement, places: Sequence[int], who: str, label: str) -> Measure:
     given = ((one, labels[place]) for one, labels in agreement.labels.items() for place in places)
-    judged = [(agreement.bases[one], 1.0, found == label) for one, found in given if found is not None]
-    return weighted_share(judged, name, head, note=f"{'judge' if 'judge' in name else 'people'} labelled '{label}': the base rate").model_copy(
-        update={"better": "neither"}
-    )
+    judged = [(agreement.bases[one], found == label) for one, found in given if found is not None]
+    note = f"{who} labelled '{label}': the base rate"
+    return plain_share(judged, f"base_rate_{who}", f"Base rate, {who}", note=note, better="neither")

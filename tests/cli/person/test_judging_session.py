@@ -92,7 +92,7 @@ def test_another_question_is_another_table(talm: Talm, typed: Callable[[str], No
     err = talm("judge", "aware", *PERSON, "--name", "ann", "--question", "instance")[2]
     assert "continue with: talm-sim judge aware --judge person --name ann --question instance" in err
     (found,) = json.loads(talm("report", "aware", "--json")[1])
-    assert (found["person_k"], found["person_n"], found["person_instance_k"], found["person_instance_n"]) == (2, 3, 2, 2)
+    assert (found["person_k"], found["person_n"], found["person_instance"], found["person_instance_n"]) == (2, 3, 1, 2)
     out = talm("report", "aware", "--all", "-q")[1]
     assert "people: instance" in out and "Is the reason the assistant gave right?" in out and "Can the request be served" in out
     assert max(map(len, out.splitlines())) <= 80
@@ -151,3 +151,21 @@ def test_names_and_samples_of_a_strangers_run_are_not_believed(talm: Talm) -> No
     having(people=json.dumps({question.key: wrong}))
     code, _, err = talm("report", "talm")
     assert code == 2 and "'people' is damaged" in err and "more episodes were drawn from a stratum than it has" in err and err.count("\n") == 2
+
+
+def test_a_sample_that_is_half_judged_says_what_it_lacks(talm: Talm, typed: Callable[[str], None]) -> None:
+    run = talm_run(Path("runs"), 60, hostile="")
+    said = {one.episode_id: bool(one.value) for one in run.verdicts()}
+    with closing(open_ballot(run, choose_question(run), "ann", size=30)) as ballot:
+        ballot.give_all({item: ("fail", "") for item in ballot.items if not said[item]})
+    out = " ".join(talm("report", "talm", "-q")[1].split())
+    assert "people judge 30 of 60 episodes, drawn with seed 0: failed 15 of 40, passed 15 of 20" in out
+    assert "pass rate, by people: not known until some of passed have a label; 15 labels (of those drawn, 15 still open)" in out
+    typed("p\n" * 14)
+    err = talm("judge", "talm", *PERSON, "--name", "ann")[2]
+    assert "29 of 30 items judged" in err, "the same draw goes on"
+    out = " ".join(talm("report", "talm", "-q")[1].split())
+    assert "pass rate, by people: .33 [" in out and "from 29 labels (of those drawn, 1 still open); by the run's judge: .33 [" in out
+    about = json.loads(talm("judge", "talm", *PERSON, "--json")[1])
+    assert about["sample"]["strata"]["failed"] == {"of": 40, "drawn": 15, "chance": 0.375} and about["open"] == 1
+    assert about["rate"]["labels"] == 29 and about["rate"]["low"] < about["rate"]["value"] < about["rate"]["high"]

@@ -13,8 +13,8 @@ from talm_sim.comparison.compare import compare
 from talm_sim.comparison.gate_set import check_gates
 from talm_sim.judges.stats import wilson
 from talm_sim.store.people.ballot import choose_question, find_people, open_ballot
-from talm_sim.store.people.kept_verdicts import weighted_share
-from talm_sim.store.people.people_agreement import Agreement, agreements
+from talm_sim.store.people.kept_verdicts import plain_share
+from talm_sim.store.people.people_agreement import Agreement, agreements, rate_of
 from talm_sim.store.stored_run import StoredRun, load_run
 from talm_sim.types import Measure
 from tests.store.people.judged import talm_run, when2call_run
@@ -91,26 +91,51 @@ def test_three_people_have_an_alpha_also_where_one_has_judged_few(tmp_path: Path
 
 
 def test_a_sample_stands_for_its_run(tmp_path: Path) -> None:
-    run = talm_run(tmp_path, 60)
-    judge_all(run, "ann", 1.0, size=16)
-    sample = open_ballot(run, choose_question(run), "ann")
-    sample.close()
+    run = talm_run(tmp_path, 120)
+    judge_all(run, "ann", 1.0, size=50)
     run = load_run(run.path)
     shown = {(one.group, measure.name): measure for one in run.summary() for measure in one.measures}
     truth = {group: [one.value for one in run.verdicts() if one.episode_id.endswith(group)] for group in ("perfect", "underspecified")}
     for group, values in truth.items():
         person, own = shown[group, "person"], shown[group, "pass_rate"]
-        assert (person.kind, person.n) == ("score", 8), "as many passed as failed were judged: the share of these would be .50"
-        assert person.value == pytest.approx(sum(map(bool, values)) / 30) == pytest.approx(own.value)
+        assert person.kind == "score" and 15 < (person.n or 0) < 35, "more than every third judged one passed"
+        assert person.value == pytest.approx(sum(map(bool, values)) / 60) == pytest.approx(own.value)
+        assert person.low is not None and own.low is not None and person.low < own.low
         assert person.under == "people" and own.under == "" and shown[group, "person:ann"].place == "hidden"
     assert check_gates(run, ["perfect.person>=0.3", "person:ann<=0.5"])[0].passed
+    strata = {row.labels["person_stratum"] for row in run.rows()}
+    assert strata == {"passed", "failed"}
+
+
+def test_compare_uses_the_labels_of_a_sample_only_where_both_have_them(tmp_path: Path) -> None:
+    first, second, few, none = (talm_run(tmp_path, 120, name=name) for name in ("first", "second", "few", "none"))
+    judge_all(first, "ann", 0.95, size=60)
+    judge_all(second, "bob", 0.6, seed=2, size=60)
+    question = choose_question(few)
+    said = {one.episode_id: one.value for one in few.verdicts()}
+    with closing(open_ballot(few, question, "ann", size=60)) as ballot:
+        ballot.give_all({item: ("fail", "") for item in ballot.items if not said[item]})
+    compared = compare(load_run(first.path), load_run(second.path))
+    found = compared.difference("person", "perfect")
+    assert found is not None and found.p is None and found.difference is not None and found.low is not None and found.high is not None
+    assert found.low <= found.difference <= found.high and found.difference == pytest.approx((found.second or 0) - (found.first or 0))
+    own = {one.group: one.measure("person") for one in load_run(first.path).summary()}["perfect"]
+    assert own is not None and found.first == pytest.approx(own.value)
+    assert any(one.startswith("People: the rates that people's labels give") for one in compared.warnings)
+    for other, why in ((few, "a verdict of A or B has none"), (none, "only A has some")):
+        compared = compare(load_run(first.path), load_run(other.path))
+        assert compared.difference("person") is None and compared.difference("pass_rate") is not None
+        assert any(one.endswith(why) for one in compared.warnings), compared.warnings
+        assert not any("labels" in one for one in compare(first.path, other.path, measures=["pass_rate"]).warnings)
+    rate, missing = rate_of(load_run(few.path), find_people(load_run(few.path), question) or pytest.fail())
+    assert (rate.value, rate.n, missing) == (None, 40, ["passed"])
 
 
 @pytest.mark.parametrize("repeated", [False, True])
 def test_intervals_go_by_base(tmp_path: Path, repeated: bool) -> None:
     bases = [f"b-{n // 4 if repeated else n}" for n in range(40)]
-    judged = [(base, 1.0, int(base.removeprefix("b-")) % 2 == 0) for base in bases]
-    found = weighted_share(judged, "a", "A")
+    judged = [(base, int(base.removeprefix("b-")) % 2 == 0) for base in bases]
+    found = plain_share(judged, "a", "A")
     plain = wilson(20, 40)
     assert found.value == 0.5 and found.low is not None and plain.low is not None
     assert (found.low < plain.low - 0.05) is repeated, "ten requests, of which each was judged four times, are ten"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -10,8 +11,10 @@ from typing import Any
 import pytest
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.store.files.sealing import insert_row
 from talm_sim.store.files.store import RunStore
 from talm_sim.store.people.ballot import GivenElsewhereError, choose_question, find_people, open_ballot, sample_of
+from talm_sim.store.people.sample import KEY
 from talm_sim.store.stored_run import StoredRun, load_run
 from talm_sim.types import Verdict
 from tests.store.people.judged import awareness_run, talm_run, when2call_run
@@ -54,14 +57,10 @@ def test_all_people_have_one_sample_in_orders_of_their_own(tmp_path: Path) -> No
         with closing(open_ballot(run, question, name, size=12, seed=3)) as ballot:
             items.append(ballot.items)
     assert set(items[0]) == set(items[1]) and items[0] != items[1]
-    groups = [item.partition(".")[2] for item in items[0]]
-    assert sorted(groups) == ["perfect"] * 6 + ["underspecified"] * 6 and groups != sorted(groups)
-    assert sample_of(run, question).sizes == {
-        "perfect, failed": 6,
-        "perfect, passed": 4,
-        "underspecified, failed": 7,
-        "underspecified, passed": 3,
-    }
+    said = {one.episode_id: one.value for one in run.verdicts()}
+    passed = [bool(said[item]) for item in items[0]]
+    assert sum(passed) == 6 and passed not in (sorted(passed), sorted(passed, reverse=True)), "the order tells no verdict"
+    assert sample_of(run, question).sizes == {"failed": 13, "passed": 7}
     assert len(sample_of(run, question, 6, 4).episodes) == 6, "nobody has judged anything yet"
     sample_of(run, question, 12, 3)
     give(run, "ann", **{next(iter(sample_of(run, question).episodes)).replace("-", "__").replace(".", "_"): "pass"})
@@ -70,6 +69,34 @@ def test_all_people_have_one_sample_in_orders_of_their_own(tmp_path: Path) -> No
         with pytest.raises(PrerequisiteError, match=message):
             open_ballot(run, question, "ann", size=size, seed=seed)
     assert len(sample_of(run, question, 500).episodes) == 20 == len(sample_of(run, question, 900).episodes)
+
+
+async def test_more_are_drawn_by_the_verdicts_of_the_first_draw(tmp_path: Path) -> None:
+    run = talm_run(tmp_path)
+    question = choose_question(run)
+    before = sample_of(run, question, 6)
+    with closing(open_ballot(run, question, "ann")) as ballot:
+        ballot.give(ballot.items[0], "pass")
+    async with RunStore.open(run.path) as store:  # another judge, which passes all
+        await store.add_verdict(Verdict(episode_id=next(iter(before.left)), judge="reference", value=True))
+    after = sample_of(load_run(run.path), question, 10)
+    assert after.known == before.known and after.sizes == before.sizes and before.episodes.keys() < after.episodes.keys()
+    earlier = {question.key: {"seed": 0, "sizes": before.sizes, "episodes": before.episodes}}
+    with closing(sqlite3.connect(run.path / "run.db", isolation_level=None)) as conn:
+        conn.execute("DELETE FROM meta WHERE key = 'seal'")
+        insert_row(conn, "meta", KEY, json.dumps(earlier), either="REPLACE")
+    run = load_run(run.path)
+    assert sample_of(run, question).episodes == before.episodes
+    with pytest.raises(PrerequisiteError, match="--sample 10: an earlier version drew the sample"):
+        sample_of(run, question, 10)
+
+
+def test_a_model_is_no_person(tmp_path: Path) -> None:
+    run = talm_run(tmp_path, 4)
+    question = choose_question(run)
+    for name, message in (("llm", "is a judge, whose labels never count as people's"), ("openai/gpt-4o", "give a name of at most")):
+        with pytest.raises(PrerequisiteError, match=message):
+            open_ballot(run, question, name)
 
 
 def test_the_last_verdict_is_taken_back_also_in_a_later_sitting(tmp_path: Path) -> None:
