@@ -1,0 +1,173 @@
+"""Read the values that an answer gives for its facts, each under the fact's name, where a run takes values in place of words.
+
+Null, an empty text and an absent name give nothing. A number is in the fact's unit, a text is read as an answer in words would be.
+A name is the fact's, by its folding, or it is left undecided.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from talm_sim.language.facts.cldr_spellings import normalize_answer
+from talm_sim.language.facts.dates import find_slashed
+from talm_sim.language.facts.names import Words, normalize, places_of
+from talm_sim.language.facts.numbers import find_numbers, is_more_exact, states_number
+from talm_sim.language.facts.readings import Reading, read_fact
+from talm_sim.language.facts.statements import AnswerText, kind_of, number_of, split_fact
+from talm_sim.language.facts.units import unit_of
+from talm_sim.types import Fact, JsonObject
+
+NOTHING = frozenset({"", "?", "n/a", "none", "null", "string", "tbd", "unknown", "value"})
+"""Texts that fill nothing, in lower case."""
+_NOT_GIVEN = NOTHING | {"-", "na", "nil", "not available", "not given", "not known", "unavailable"}
+_TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
+_COUNTING = re.compile(r"(?:^|_)(?:first|second|third|fourth|fifth|sixth|\d+)(?=_|$)")
+_SIGN = re.compile(r"[+#\u2212-](?!\w)")
+"""A sign behind a name, which folding drops: `A-` is not `A`."""
+_FORMS = {"number": "A number, without its unit.", "day": "YYYY-MM-DD.", "time": "HH:MM, 24 hours.", "color": "#rrggbb."}
+_TYPES = {"number": "number", "truth": "boolean"}
+
+
+def values_schema(facts: Sequence[Fact], about: str) -> JsonObject:
+    """Return the JSON Schema of an object with a nullable property for each fact."""
+    return {
+        "type": "object",
+        "description": about,
+        "properties": {fact.name: _property(fact) for fact in facts},
+        "additionalProperties": False,
+    }
+
+
+def read_value(values: Mapping[str, Any], fact: Fact, facts: Sequence[Fact] = (), request: str = "", locale: str = "") -> Reading:
+    """Return what is given for a fact: True for its value, False for another, None for nothing, or why nobody can tell.
+
+    Items of a whole list, such as `first_neighbour` and `second_neighbour`, may stand in any order.
+
+    Args:
+        values: What was given, by the facts' names.
+        fact: The fact.
+        facts: All facts of the scenario: the value of another one is wrong here.
+        request: What the user said: a year in it may be left out.
+        locale: The scenario's language; see `AnswerText`.
+
+    >>> facts = [Fact(name="height", value=39, unit="ft"), Fact(name="city", value="São Paulo")]
+    >>> [read_value({"height": 39, "city": "SAO PAULO"}, one, facts).claim for one in facts]
+    [True, True]
+    >>> [read_value({"height": "39 kg", "city": None}, one, facts).claim for one in facts]
+    [False, None]
+    >>> read_value({"city": "San Paolo"}, facts[1], facts)
+    Reading(claim=None, unsure="nobody can tell whether 'San Paolo' is it")
+    """
+    others = [one for one in facts if one is not fact and kind_of(one) == kind_of(fact)]
+    listed = [one for one in others if _is_list(one, fact)]
+    own = _read(values.get(fact.name), fact, request, locale)
+    if own.claim is True or any(_read(values.get(one.name), fact, request, locale).claim is True for one in listed):
+        return Reading(True)
+    taken = [one for one in others if own.unsure and _read(values.get(fact.name), one, request, locale).claim is True]
+    if not taken:
+        return own
+    return Reading(None) if any(one in listed for one in taken) else Reading(False)
+
+
+def leaves_open(values: Mapping[str, Any], facts: Sequence[Fact], request: str, locale: str = "") -> bool:
+    """Return whether values say that something is not known: one is not given, and each that is given is right."""
+    read = [read_value(values, fact, facts, request, locale) for fact in facts]
+    return any(one == Reading(None) for one in read) and all(one in (Reading(None), Reading(True)) for one in read)
+
+
+def _kind(fact: Fact) -> str:
+    return "truth" if isinstance(fact.value, bool) else kind_of(fact)
+
+
+def _property(fact: Fact) -> JsonObject:
+    form = f"In {fact.unit}." if fact.unit else _FORMS.get(_kind(fact), "")
+    if _kind(fact) == "day" and len(split_fact(fact)) == 2:
+        form = "YYYY-MM-DDTHH:MM."
+    return {"type": [_TYPES.get(_kind(fact), "string"), "null"], **({"description": form} if form else {})}
+
+
+def _is_list(one: Fact, other: Fact) -> bool:
+    """Return whether two facts are items of a whole list, so that nobody can tell which is first."""
+    alike = _COUNTING.sub("", one.name) == _COUNTING.sub("", other.name)
+    return alike and one.complete and other.complete and bool(one.asks) and one.asks == other.asks
+
+
+def _read(given: Any, fact: Fact, request: str, locale: str) -> Reading:
+    if isinstance(given, list) and len(given) == 1:
+        given = given[0]
+    if given is None or given in ([], {}) or (isinstance(given, str) and not given.strip()):
+        return Reading(None)
+    said = given if isinstance(given, str) else str(given)
+    unsure, kind = Reading(None, f"nobody can tell whether '{said[:80]}' is it"), _kind(fact)
+    if isinstance(given, list | dict) or isinstance(given, bool) is not (kind == "truth" and not isinstance(given, str)):
+        return unsure
+    if kind == "truth":
+        truth = given if isinstance(given, bool) else _TRUTHS.get(said.strip().casefold().rstrip("."))
+        read = unsure if truth is None else Reading(truth is fact.value)
+    elif kind == "number":
+        read = _read_text(said, fact, "", locale, unsure) if isinstance(given, str) else _read_number(given, fact, unsure)
+    elif kind in ("day", "time"):
+        read = _read_text(said, fact, request, locale, unsure)
+    else:
+        read = _read_name(said, fact, unsure)
+    if said.strip().casefold().rstrip(".") not in _NOT_GIVEN:
+        return read
+    return unsure if kind == "number" and not number_of(fact.value) else Reading(None) if read is unsure else read
+
+
+def _read_number(given: int | float, fact: Fact, unsure: Reading) -> Reading:
+    """Compare a number that is in the fact's unit; one that is a hundred times as much, or as little, may be a share or per cent."""
+    value = number_of(fact.value)
+    numbers = find_numbers(format(Decimal(repr(given)), "f"))
+    if value is None or not numbers:
+        return unsure
+    if any(states_number(one, value) or is_more_exact(one, value) for one in numbers):
+        return Reading(True)
+    is_share = unit_of(fact.unit) == "percent" or (not fact.unit and 0 < abs(value) < 1)
+    shifted = [number for times in (Decimal(100), Decimal("0.01")) for number in find_numbers(format(Decimal(repr(given)) * times, "f"))]
+    return unsure if is_share and any(states_number(one, value) for one in shifted) else Reading(False)
+
+
+def _read_text(said: str, fact: Fact, request: str, locale: str, unsure: Reading) -> Reading:
+    """Read a number with its unit, a day or a clock time in a text."""
+    text = AnswerText(said, request, (), locale)
+    read = [read_fact(text, part) for part in split_fact(fact)]
+    claims = {one.claim for one in read}
+    behind = [text.text[one.end :].lstrip(" -") for one in text.numbers if not one.unit]
+    if fact.unit and any(re.match(r"[^\W\d_]", after) and not after.startswith(fact.unit) for after in behind):
+        return unsure  # of a unit that is not known
+    if why := next((one.unsure for one in read if one.unsure), ""):
+        return Reading(None, why)
+    if False in claims or claims == {True}:
+        return Reading(False not in claims)
+    values = [[value.right for value in text.values(part)] for part in split_fact(fact)]
+    if kind_of(fact) == "number":
+        return unsure if any(map(any, values)) or not text.numbers else Reading(False)
+    if any(one.year is None for one in text.dates) or any(find_slashed(text.text, locale)):
+        return unsure
+    return Reading(False) if any(one and not any(one) for one in values) or (not any(values) and (text.dates or text.times)) else unsure
+
+
+def _read_name(said: str, fact: Fact, unsure: Reading) -> Reading:
+    """Compare a name or a code with the fact's; other digits are another code."""
+    clean, spellings = normalize_answer(said).strip(), [str(fact.value), *fact.accepted]
+    words = Words(clean)
+    for spelling in spellings:
+        same = normalize(spelling) == normalize(clean) != "  " or _fold(spelling) == _fold(said)
+        whole = any(not normalize(f"{clean[:start]} {clean[end:]}").strip() for start, end in places_of(spelling, clean, words))
+        if (same or whole) and _SIGN.findall(_fold(spelling)) == _SIGN.findall(_fold(said)):
+            return Reading(True)
+    digits = _digits(said)
+    return Reading(False) if digits and all(_digits(one) not in ("", digits) for one in spellings) else unsure
+
+
+def _fold(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).casefold().strip()
+
+
+def _digits(text: str) -> str:
+    return "".join(re.findall(r"\d", text)).lstrip("0")
