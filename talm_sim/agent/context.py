@@ -9,6 +9,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage
 
 from talm_sim.agent.faulty_model import ModelFaults
+from talm_sim.agent.finishing import values_in
 from talm_sim.agent.open_requests import OpenRequests
 from talm_sim.common.turn_notes import note_turn
 from talm_sim.errors import BlockedError, CassetteMissError, ContextOverflowError, ProviderError
@@ -35,6 +36,8 @@ class EpisodeContext:
     """The tools the model may be shown: the environment's, `ask_human` where there is a human, `Finish` where its call ends the episode."""
     faults: ModelFaults | None = None
     """The faults that are injected into the model's answers; None if no tool is executed."""
+    values: bool = False
+    """Whether the answer gives a value for each fact, in place of words."""
     forms: OpenRequests | None = None
     """What tools ask of the person while calls run; None where there is nobody, or no tool is executed."""
 
@@ -79,7 +82,7 @@ class EpisodeContext:
     def answer_in(self, turn: ModelTurn) -> str | None:
         """Return the answer that a turn gives to the user; None if it gives none."""
         if self.finishes:
-            return turn.final_answer
+            return None if self.values and values_in(turn) is None else turn.final_answer
         return None if turn.tool_calls or turn.unparsable_calls else turn.text
 
     def question_in(self, call: ToolCall) -> str:

@@ -29,6 +29,7 @@ class Prompts:
     ask_human_question: str
     finish: str
     finish_answer: str
+    finish_values: str
     reminder: str
     awareness_system: str
     awareness_information: str
@@ -42,9 +43,9 @@ class Prompts:
     person_pushes_back: str
     person_claims_done: str
 
-    def texts(self) -> dict[str, str]:
-        """Return every text that an agent is told, by its name in messages."""
-        told = [field.name for field in fields(self) if not field.name.startswith("person_")]
+    def texts(self, *, values: bool = False) -> dict[str, str]:
+        """Return every text that an agent is told, by its name in messages; `values`: whether it gives values in place of words."""
+        told = [one.name for one in fields(self) if not one.name.startswith("person_") and (values or one.name != "finish_values")]
         return {f"prompt {name}": getattr(self, name) for name in told}
 
     def system_for(self, *, tools: bool, finish: bool) -> str:

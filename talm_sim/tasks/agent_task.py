@@ -148,7 +148,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
             awareness_alone=options.stop_after is not None,
             retries=RETRIES if job.settings().temperature != 0 else 0,
             result_tokens=result_tokens,
-            more_tools=[prompts.finish_tool()] if options.finish == "tool" else [],
+            more_tools=_finish_tools(scenarios, options, prompts),
         )
 
     def settle(self, job: Job[AgentTaskOptionsT], recorded: Recorded) -> Job[AgentTaskOptionsT]:
@@ -170,10 +170,11 @@ class AgentTask(Task[AgentTaskOptionsT]):
         # Recordings from before these options were made with their defaults of then.
         finish = {"finish": "tool"} if _finish_of(job.options) == "tool" else {}
         limit = {"result_limit": job.options.result_limit} if job.options.result_limit not in (None, RESULT_LIMIT) else {}
+        values = {"answer": "values"} if job.options.answer == "values" else {}
         errors = {"tool_errors": "raise"} if job.options.tool_errors == "raise" else {}
         context = {"agent_context": job.options.agent_context} if job.options.agent_context else {}
         unasked = {"no_awareness": True} if job.options.no_awareness else {}
-        return {**own, **agent, **finish, **limit, **unasked, **errors, **context}
+        return {**own, **agent, **finish, **values, **limit, **unasked, **errors, **context}
 
     def judges(self, job: Job[AgentTaskOptionsT]) -> tuple[str, ...]:
         """Return the judge of faults if the run injects any, and that of refusals if a person may refuse calls."""
@@ -208,6 +209,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
                 human=options.human,
                 human_tool=prompts.human_tool() if kind else None,
                 finish_tool=prompts.finish_tool() if options.finish == "tool" else None,
+                values=prompts.finish_values if options.answer == "values" else None,
                 alone=self.without_tools,
                 responder=responder,
                 saver=saver,
@@ -226,7 +228,8 @@ class AgentTask(Task[AgentTaskOptionsT]):
             yield Opened(
                 job,
                 agent,
-                wording=prompts.texts() | prompts.person_texts(options.persona if ":" in options.human else ""),
+                wording=prompts.texts(values=options.answer == "values")
+                | prompts.person_texts(options.persona if ":" in options.human else ""),
                 human=options.human,
                 waits=waits,
                 starts_again=waits and (own is not None or tools.keep_state),
@@ -304,6 +307,26 @@ def _finish_of(options: AgentTaskOptions) -> str:
     return options.finish if options.finish != "auto" else FINISH_BY if options.agent is None else "text"
 
 
+def _finish_tools(scenarios: Sequence[Scenario], options: AgentTaskOptions, prompts: Prompts) -> list[ToolSpec]:
+    """Return the tool that ends an episode, at its longest; none where a turn without a call does."""
+    if options.finish != "tool" or options.answer == "words":
+        return [prompts.finish_tool()] if options.finish == "tool" else []
+    from talm_sim.agent.finishing import with_values
+
+    facts = max((one.target.required for one in scenarios if isinstance(one.target, Facts)), key=len, default=())
+    return [with_values(prompts.finish_tool(), facts, prompts.finish_values)]
+
+
+def _check_facts(scenarios: Sequence[Scenario]) -> None:
+    """See that values can be told apart by their facts' names."""
+    named = {one.id: [fact.name for fact in one.target.required] for one in scenarios if isinstance(one.target, Facts)}
+    if not any(named.values()):
+        raise PrerequisiteError("answer: no scenario has facts, so there are no values to give; leave out --answer values.")
+    for scenario, names in named.items():
+        if twice := next((name for name in names if names.count(name) > 1), ""):
+            raise PrerequisiteError(f"scenario {scenario}: two of its facts are called '{twice}'; rename one, or leave out --answer values.")
+
+
 def _errors_of(job: Job[AgentTaskOptionsT], recorded: Recorded) -> str:
     """Return how a tool's failure reaches your agent: a recording from before there was a choice was made with texts."""
     known = [way for way in ("raise", "text") if recorded.conversation(job.config.model, recording_key(job.having(tool_errors=way)))]
@@ -338,6 +361,8 @@ def _check_tools(scenarios: Sequence[Scenario], environment: Environment, job: J
         raise PrerequisiteError(f"{where}: no tools are recorded there; choose another --cassettes, or set TALM_SIM_TOOLS=live.")
     if any(name not in environment.specs for one in scenarios for name in one.tools):
         scenarios = [with_names_of(one, environment.specs) for one in scenarios]
+    if job.options.answer == "values":
+        _check_facts(scenarios)
     for scenario in scenarios:
         unknown = next((name for name in scenario.tools if name not in environment.specs), None)
         if unknown is not None and (whose := _whose(job)):

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from difflib import SequenceMatcher
 from typing import Any
 
 from talm_sim.language.facts.cldr_spellings import normalize_answer
@@ -25,6 +26,8 @@ NOTHING = frozenset({"", "?", "n/a", "none", "null", "string", "tbd", "unknown",
 """Texts that fill nothing, in lower case."""
 _NOT_GIVEN = NOTHING | {"-", "na", "nil", "not available", "not given", "not known", "unavailable"}
 _TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
+_LIKE = 0.5
+"""Share of common letters from which on a name may be a spelling of another."""
 _COUNTING = re.compile(r"(?:^|_)(?:first|second|third|fourth|fifth|sixth|\d+)(?=_|$)")
 _SIGN = re.compile(r"[+#\u2212-](?!\w)")
 """A sign behind a name, which folding drops: `A-` is not `A`."""
@@ -71,6 +74,15 @@ def read_value(values: Mapping[str, Any], fact: Fact, facts: Sequence[Fact] = ()
     if not taken:
         return own
     return Reading(None) if any(one in listed for one in taken) else Reading(False)
+
+
+def gives_another(values: Mapping[str, Any], fact: Fact, facts: Sequence[Fact], request: str, known: str) -> bool:
+    """Return whether another value is given for a fact: surely, or a name unlike the fact's that was said nowhere in `known`."""
+    read, said = read_value(values, fact, facts, request), str(values.get(fact.name))
+    if not read.unsure or _kind(fact) != "text" or not isinstance(values.get(fact.name), str):
+        return read.claim is False
+    like = any(SequenceMatcher(None, normalize(said), normalize(one)).ratio() > _LIKE for one in (str(fact.value), *fact.accepted))
+    return not like and not {*normalize(said).split()} & {*normalize(known).split()}
 
 
 def leaves_open(values: Mapping[str, Any], facts: Sequence[Fact], request: str, locale: str = "") -> bool:
@@ -127,7 +139,7 @@ def _read_number(given: int | float, fact: Fact, unsure: Reading) -> Reading:
         return unsure
     if any(states_number(one, value) or is_more_exact(one, value) for one in numbers):
         return Reading(True)
-    is_share = unit_of(fact.unit) == "percent" or (not fact.unit and 0 < abs(value) < 1)
+    is_share = unit_of(fact.unit) == "percent" or (not fact.unit and 0 < abs(float(value)) < 1)
     shifted = [number for times in (Decimal(100), Decimal("0.01")) for number in find_numbers(format(Decimal(repr(given)) * times, "f"))]
     return unsure if is_share and any(states_number(one, value) for one in shifted) else Reading(False)
 

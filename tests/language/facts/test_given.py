@@ -6,9 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from talm_sim.language.facts.given import leaves_open, read_value, values_schema
+from talm_sim.language.facts.given import read_value
 from talm_sim.language.facts.readings import Reading
 from talm_sim.types import Fact
 
