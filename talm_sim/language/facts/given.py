@@ -16,7 +16,7 @@ from typing import Any
 from talm_sim.language.facts.cldr_spellings import normalize_answer
 from talm_sim.language.facts.dates import find_slashed
 from talm_sim.language.facts.names import Words, normalize, places_of
-from talm_sim.language.facts.numbers import find_numbers, is_more_exact, states_number
+from talm_sim.language.facts.numbers import find_numbers, find_spelled_numbers, is_more_exact, states_number
 from talm_sim.language.facts.readings import Reading, read_fact
 from talm_sim.language.facts.statements import AnswerText, kind_of, number_of, split_fact
 from talm_sim.language.facts.units import unit_of
@@ -29,8 +29,8 @@ _TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
 _LIKE = 0.5
 """Share of common letters from which on a name may be a spelling of another."""
 _COUNTING = re.compile(r"(?:^|_)(?:first|second|third|fourth|fifth|sixth|\d+)(?=_|$)")
-_SIGN = re.compile(r"[+#\u2212-](?!\w)")
-"""A sign behind a name, which folding drops: `A-` is not `A`."""
+_SIGN = re.compile(r"[+#\u2212-](?!\w)|[^\w\s!-/:-@\[-`{-~]")
+"""A sign that folding drops: `A-` is not `A`, and `3\u2666` is not `3`."""
 _FORMS = {"number": "A number, without its unit.", "day": "YYYY-MM-DD.", "time": "HH:MM, 24 hours.", "color": "#rrggbb."}
 _TYPES = {"number": "number", "truth": "boolean"}
 
@@ -146,22 +146,27 @@ def _read_number(given: int | float, fact: Fact, unsure: Reading) -> Reading:
 
 def _read_text(said: str, fact: Fact, request: str, locale: str, unsure: Reading) -> Reading:
     """Read a number with its unit, a day or a clock time in a text."""
-    text = AnswerText(said, request, (), locale)
-    read = [read_fact(text, part) for part in split_fact(fact)]
+    text, parts = AnswerText(said, request, (), locale), split_fact(fact)
+    read = [read_fact(text, part) for part in parts]
     claims = {one.claim for one in read}
-    behind = [text.text[one.end :].lstrip(" -") for one in text.numbers if not one.unit]
-    if fact.unit and any(re.match(r"[^\W\d_]", after) and not after.startswith(fact.unit) for after in behind):
-        return unsure  # of a unit that is not known
-    if why := next((one.unsure for one in read if one.unsure), ""):
-        return Reading(None, why)
+    if any(one.unsure for one in read) or (kind_of(fact) == "number" and _is_of_something(text, fact)):
+        return unsure
     if False in claims or claims == {True}:
         return Reading(False not in claims)
-    values = [[value.right for value in text.values(part)] for part in split_fact(fact)]
+    right = [[value.right for value in text.values(part)] for part in parts]
     if kind_of(fact) == "number":
-        return unsure if any(map(any, values)) or not text.numbers else Reading(False)
+        return unsure if any(map(any, right)) or not text.numbers else Reading(False)
     if any(one.year is None for one in text.dates) or any(find_slashed(text.text, locale)):
         return unsure
-    return Reading(False) if any(one and not any(one) for one in values) or (not any(values) and (text.dates or text.times)) else unsure
+    return Reading(False) if any(one and not any(one) for one in right) or (not any(right) and (text.dates or text.times)) else unsure
+
+
+def _is_of_something(text: AnswerText, fact: Fact) -> bool:
+    """Return whether a number may be in a unit that is not known, or of something else: `3 zorks`, "three of diamonds"."""
+    if not fact.unit:
+        return any(not one.unit and one.end < len(text.text) for one in find_spelled_numbers(text.text, text.words))
+    behind = [text.text[one.end :].lstrip(" -") for one in text.numbers if not one.unit]
+    return any(re.match(r"[^\W\d_]", after) and not after.startswith(fact.unit) for after in behind)
 
 
 def _read_name(said: str, fact: Fact, unsure: Reading) -> Reading:
@@ -171,10 +176,14 @@ def _read_name(said: str, fact: Fact, unsure: Reading) -> Reading:
     for spelling in spellings:
         same = normalize(spelling) == normalize(clean) != "  " or _fold(spelling) == _fold(said)
         whole = any(not normalize(f"{clean[:start]} {clean[end:]}").strip() for start, end in places_of(spelling, clean, words))
-        if (same or whole) and _SIGN.findall(_fold(spelling)) == _SIGN.findall(_fold(said)):
+        if (same or whole) and _signs(spelling) == _signs(said):
             return Reading(True)
     digits = _digits(said)
     return Reading(False) if digits and all(_digits(one) not in ("", digits) for one in spellings) else unsure
+
+
+def _signs(text: str) -> list[str]:
+    return [sign for sign in _SIGN.findall(_fold(text)) if unicodedata.category(sign)[0] == "S" or sign in "+#-"]
 
 
 def _fold(text: str) -> str:
