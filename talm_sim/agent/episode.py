@@ -16,7 +16,6 @@ from talm_sim.agent.asks import ELICITED, Asks, PendingQuestion, answer_at_once
 from talm_sim.agent.context import EpisodeContext, failure_state
 from talm_sim.agent.exposure import Prompts, settle_exposure
 from talm_sim.agent.faulty_model import ModelFaults
-from talm_sim.agent.finishing import with_values
 from talm_sim.agent.holding import HoldingGraph
 from talm_sim.agent.humans import FollowingResponder, HumanReply, Responder
 from talm_sim.agent.open_requests import OpenRequests
@@ -27,7 +26,7 @@ from talm_sim.models.base import GenerationSettings, Model, ScenarioModel
 from talm_sim.recordings import Player, playing
 from talm_sim.tools_env.environment import Environment, EpisodeTools
 from talm_sim.tools_env.tool_answers import is_cut
-from talm_sim.types import Episode, Event, Facts, ModelTurn, Scenario, ToolEvent, ToolSpec, Usage, episode_id
+from talm_sim.types import Episode, Event, Fact, Facts, ModelTurn, Scenario, ToolEvent, ToolSpec, Usage, episode_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ class Agent:
         settings: Sampling; each episode derives a seed of its own from the one given.
         human_tool: The Ask-and-Help tool as the agent is offered it; None where there is nobody to ask.
         finish_tool: The tool whose call ends an episode; None where a turn without a call does.
-        values: What the values are that an answer gives for each fact, as the model is told; None where it gives words alone.
+        values: Makes `finish_tool` for the facts of a scenario, where an answer gives a value for each; None where it gives words.
         alone: Groups that are offered neither of these two, so that nobody is asked and a turn without a call is the answer.
         responder: Makes the responder of a scenario and epoch; None where a person answers later, so that a question pauses the episode.
         saver: Keeps paused episodes; needed where there is somebody to ask.
@@ -67,7 +66,7 @@ class Agent:
     human: str = "none"
     human_tool: ToolSpec | None = None
     finish_tool: ToolSpec | None = None
-    values: str | None = None
+    values: Callable[[Sequence[Fact]], ToolSpec] | None = None
     alone: frozenset[str] = frozenset()
     responder: Callable[[Scenario, int], Responder] | None = None
     saver: BaseCheckpointSaver[Any] | None = None
@@ -288,8 +287,8 @@ async def _play(
 
 
 def _context(agent: Agent, scenario: Scenario, tools: EpisodeTools | None, epoch: int, attempt: int, kept: Mapping[str, Any]) -> EpisodeContext:
-    facts, finish = scenario.target.required if isinstance(scenario.target, Facts) and agent.values is not None else (), agent.finish_tool
-    finish = with_values(finish, facts, agent.values or "") if finish and facts else finish
+    facts, finish = scenario.target.required if isinstance(scenario.target, Facts) else (), agent.finish_tool
+    finish = agent.values(facts) if finish and agent.values and facts else finish
     ours = () if scenario.group in agent.alone else (agent.human_tool, finish)
     seed = None if agent.settings.seed is None else derive_seed(agent.settings.seed, scenario.id, epoch)
     asks = agent.environment is not None and agent.environment.tools.may_ask and scenario.group not in agent.alone
@@ -301,7 +300,7 @@ def _context(agent: Agent, scenario: Scenario, tools: EpisodeTools | None, epoch
         tools=tools,
         offered=(*(tools.tools if tools else ()), *filter(None, ours)),
         faults=None if tools is None else ModelFaults(tools.perturbations, kept.get("model_faults")),
-        values=bool(facts),
+        values=bool(agent.values and facts),
         forms=OpenRequests(name, first=first, elicited=True) if asks else None,
     )
 

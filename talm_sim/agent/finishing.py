@@ -7,21 +7,7 @@ from collections.abc import Sequence
 from langchain_core.messages import ToolMessage
 
 from talm_sim.common.digests import canonical_json
-from talm_sim.language.facts.given import values_schema
-from talm_sim.types import (
-    FINISH,
-    AwarenessAnswer,
-    Fact,
-    JsonObject,
-    ModelTurn,
-    Origin,
-    Termination,
-    ToolCall,
-    ToolEvent,
-    ToolSpec,
-    UnparsableCall,
-    Usage,
-)
+from talm_sim.types import FINISH, AwarenessAnswer, ModelTurn, Origin, Termination, ToolCall, ToolEvent, UnparsableCall, Usage
 
 
 def limit_reached(
@@ -39,18 +25,6 @@ def limit_reached(
     return Termination.TOKEN_LIMIT if beyond else None
 
 
-def with_values(finish: ToolSpec, facts: Sequence[Fact], about: str) -> ToolSpec:
-    """Return the tool `Finish` with an argument that takes a value for each fact; `about` says what it takes."""
-    properties = {**finish.parameters["properties"], "values": values_schema(facts, about)}
-    return finish.model_copy(update={"parameters": {**finish.parameters, "properties": properties, "required": [*properties]}})
-
-
-def values_in(turn: ModelTurn) -> JsonObject | None:
-    """Return the values that a call of `Finish` gives, without any none of them; None where they are no object."""
-    given = next((call.arguments.get("values") for call in turn.tool_calls if call.name == FINISH and "final_answer" in call.arguments), None)
-    return {} if given is None else given if isinstance(given, dict) else None
-
-
 _READ = "The person has read your answer."
 _NOT_CALLED = "Not called, because Finish ended the turn."
 
@@ -58,11 +32,8 @@ _NOT_CALLED = "Not called, because Finish ended the turn."
 def refuse_finish(call: ToolCall | UnparsableCall, turn: int) -> ToolEvent:
     """Refuse a call that gives no answer, as any tool refuses arguments that do not fit it."""
     unreadable = isinstance(call, UnparsableCall)
-    if isinstance(call, UnparsableCall):
-        why = f"The arguments could not be read: {call.reason}."
-    else:
-        lacks = call.arguments.get("final_answer") is None
-        why = f"Invalid arguments: {'no `final_answer`' if lacks else '`values` is no object'}."
+    lacks = "`values` is no object" if getattr(call, "arguments", {}).get("final_answer") is not None else "no `final_answer`"
+    why = f"The arguments could not be read: {call.reason}." if isinstance(call, UnparsableCall) else f"Invalid arguments: {lacks}."
     return ToolEvent(
         turn=turn,
         call_id=call.id,

@@ -33,7 +33,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command, Send
 
 from talm_sim.agent.context import FORESEEN, EpisodeContext, failure_state
-from talm_sim.agent.finishing import close_calls, limit_reached, refuse_finish, values_in
+from talm_sim.agent.finishing import close_calls, limit_reached, refuse_finish
 from talm_sim.agent.open_requests import person_of_call
 from talm_sim.agent.prompts import Prompts
 from talm_sim.agent.waiting_calls import PausedCall, SentCall, ask_question, ask_request, waiting_calls
@@ -80,7 +80,7 @@ class State(TypedDict, total=False):
     model_turns: Annotated[list[ModelTurn], operator.add]
     events: Annotated[list[Event], operator.add]
     answer: str
-    values: JsonObject
+    values: JsonObject | None
     paused: Annotated[list[PausedCall], operator.add]
     termination: Annotated[Termination | None, _keep_first]
     error: Annotated[str | None, _keep_first]
@@ -217,10 +217,7 @@ class _Nodes:
         turns, last = [*before, turn], number == len(context.scenario.user_turns) - 1
         update: State = {"model_turns": [turn], "messages": [as_message(turn)]}
         if (answer := context.answer_in(turn)) is not None and last:
-            given = values_in(turn) if context.values and context.finishes else None
-            if given is not None:
-                update["values"] = given
-            return update | {"answer": answer, "termination": Termination.ANSWERED}
+            return update | {"answer": answer, "values": context.values_in(turn), "termination": Termination.ANSWERED}
         rules = self._rules
         counted = None if rules.steps is None else [one for one in turns if one.user_turn == number and not _is_text(one)]
         end = limit_reached(turns, state.get("awareness", []), rules.steps or rules.turn_limit, rules.token_limit, counted)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from talm_sim.common.toml_files import packaged_toml, read_toml, texts_of
 from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.language.facts.given import values_schema
 from talm_sim.models.base import ASK_HUMAN
-from talm_sim.types import FINISH, AwarenessKind, ToolSpec
+from talm_sim.types import FINISH, AwarenessKind, Fact, ToolSpec
 
 _TABLES = {"agent": "", "awareness": "awareness_", "person": "person_"}
 """Tables of the prompt file and the prefix of their fields here; the `judge` table belongs to the judges."""
@@ -77,18 +79,19 @@ class Prompts:
         """Return the Ask-and-Help tool."""
         return _text_tool(ASK_HUMAN, "human", self.ask_human, "question", self.ask_human_question)
 
-    def finish_tool(self) -> ToolSpec:
-        """Return the tool whose call gives the answer."""
-        return _text_tool(FINISH, "answer", self.finish, "final_answer", self.finish_answer)
+    def finish_tool(self, facts: Sequence[Fact] = ()) -> ToolSpec:
+        """Return the tool whose call gives the answer, with a value for each of `facts`."""
+        values = {"values": values_schema(facts, self.finish_values)} if facts else {}
+        return _text_tool(FINISH, "answer", self.finish, "final_answer", self.finish_answer, values)
 
 
 def _function(tool: ToolSpec) -> dict[str, Any]:
     return {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
 
 
-def _text_tool(name: str, category: str, about: str, argument: str, meaning: str) -> ToolSpec:
-    properties = {argument: {"type": "string", "description": meaning}}
-    schema = {"type": "object", "properties": properties, "required": [argument], "additionalProperties": False}
+def _text_tool(name: str, category: str, about: str, argument: str, meaning: str, more: Mapping[str, Any] = MappingProxyType({})) -> ToolSpec:
+    properties = {argument: {"type": "string", "description": meaning}, **more}
+    schema = {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
     return ToolSpec(name=name, category=category, description=about, parameters=schema)
 
 

@@ -30,7 +30,7 @@ from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.open_job import Opened, Recorded
 from talm_sim.tasks.options import AgentTaskOptions
 from talm_sim.tasks.registry import list_tasks, read_line
-from talm_sim.types import FINISH, Facts, Scenario, ToolSpec
+from talm_sim.types import FINISH, Fact, Facts, Scenario, ToolSpec
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -136,6 +136,8 @@ class AgentTask(Task[AgentTaskOptionsT]):
     def bounds(self, scenarios: Sequence[Scenario], job: Job[AgentTaskOptionsT], recorded: Recorded) -> Iterator[Bound]:
         """Yield the bounds on each episode's cost; the user's own agent need not ask a model at all."""
         prompts = _prompts(job)
+        given = [_facts_of(one) for one in scenarios if job.options.answer == "values"]
+        facts = max(given, key=len, default=())
         options, result_tokens = job.options, RESULT_TOKENS * (job.options.result_limit or RESULT_LIMIT) // RESULT_LIMIT
         if options.agent is not None:
             return episode_bounds(scenarios, job, recorded, prompts, lambda group: (), least=0, result_tokens=result_tokens)
@@ -148,7 +150,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
             awareness_alone=options.stop_after is not None,
             retries=RETRIES if job.settings().temperature != 0 else 0,
             result_tokens=result_tokens,
-            more_tools=_finish_tools(scenarios, options, prompts),
+            more_tools=[prompts.finish_tool(facts)] if options.finish == "tool" else [],
         )
 
     def settle(self, job: Job[AgentTaskOptionsT], recorded: Recorded) -> Job[AgentTaskOptionsT]:
@@ -209,7 +211,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
                 human=options.human,
                 human_tool=prompts.human_tool() if kind else None,
                 finish_tool=prompts.finish_tool() if options.finish == "tool" else None,
-                values=prompts.finish_values if options.answer == "values" else None,
+                values=prompts.finish_tool if options.answer == "values" else None,
                 alone=self.without_tools,
                 responder=responder,
                 saver=saver,
@@ -307,24 +309,17 @@ def _finish_of(options: AgentTaskOptions) -> str:
     return options.finish if options.finish != "auto" else FINISH_BY if options.agent is None else "text"
 
 
-def _finish_tools(scenarios: Sequence[Scenario], options: AgentTaskOptions, prompts: Prompts) -> list[ToolSpec]:
-    """Return the tool that ends an episode, at its longest; none where a turn without a call does."""
-    if options.finish != "tool" or options.answer == "words":
-        return [prompts.finish_tool()] if options.finish == "tool" else []
-    from talm_sim.agent.finishing import with_values
-
-    facts = max((one.target.required for one in scenarios if isinstance(one.target, Facts)), key=len, default=())
-    return [with_values(prompts.finish_tool(), facts, prompts.finish_values)]
+def _facts_of(scenario: Scenario) -> Sequence[Fact]:
+    return scenario.target.required if isinstance(scenario.target, Facts) else ()
 
 
 def _check_facts(scenarios: Sequence[Scenario]) -> None:
-    """See that values can be told apart by their facts' names."""
-    named = {one.id: [fact.name for fact in one.target.required] for one in scenarios if isinstance(one.target, Facts)}
-    if not any(named.values()):
+    """See that there are values to give, and that their facts' names tell them apart."""
+    if not any(map(_facts_of, scenarios)):
         raise PrerequisiteError("answer: no scenario has facts, so there are no values to give; leave out --answer values.")
-    for scenario, names in named.items():
-        if twice := next((name for name in names if names.count(name) > 1), ""):
-            raise PrerequisiteError(f"scenario {scenario}: two of its facts are called '{twice}'; rename one, or leave out --answer values.")
+    for scenario in scenarios:
+        if len(names := [fact.name for fact in _facts_of(scenario)]) > len({*names}):
+            raise PrerequisiteError(f"scenario {scenario.id}: two of its facts have one name; rename one, or leave out --answer values.")
 
 
 def _errors_of(job: Job[AgentTaskOptionsT], recorded: Recorded) -> str:

@@ -28,7 +28,7 @@ RIGHT = {"elevation": 12, "city": "HA NOI"}
 
 def built_in(*turns: Any, **more: Any) -> Agent:
     saver = more.pop("saver", memory_saver())
-    return talm_agent(Script(*turns), saver=saver, finish_tool=PROMPTS.finish_tool(), values=PROMPTS.finish_values, **more)
+    return talm_agent(Script(*turns), saver=saver, finish_tool=PROMPTS.finish_tool(), values=PROMPTS.finish_tool, **more)
 
 
 async def play(agent: Agent, scenario: Scenario = VALUED) -> Episode:
@@ -143,14 +143,14 @@ def returning(answer: Any) -> Callable[..., Any]:
     ],
 )
 async def test_an_own_agent_returns_a_mapping_or_a_model(thing: Any, text: str, values: Any) -> None:
-    episode = await play(replace(agent_of(thing), values=""))
+    episode = await play(replace(agent_of(thing), values=PROMPTS.finish_tool))
     assert (episode.termination, episode.answer, episode.values) == (Termination.ANSWERED, text, values)
     assert (await play(agent_of(thing))).values is None, "in words, nothing has changed"
 
 
 async def test_what_an_own_agent_gives_is_kept_without_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret-0123456789")
-    episode = await play(replace(agent_of(returning({"city": "sk-very-secret-0123456789"})), values=""))
+    episode = await play(replace(agent_of(returning({"city": "sk-very-secret-0123456789"})), values=PROMPTS.finish_tool))
     assert "very-secret" not in episode.model_dump_json()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, get_type_hints, is_typeddict
+from typing import Any, Protocol, get_type_hints, is_typeddict
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage, convert_to_messages
 from langgraph.channels import LastValue
@@ -46,12 +46,8 @@ class _Agent(Protocol):
         ...
 
 
-class _Reply(NamedTuple):
-    """An agent's message to the user, why it is empty, and the values that it gives for facts; None where the run takes words."""
-
-    text: str
-    why_empty: str
-    values: JsonObject | None = None
+_Reply = tuple[str, str, JsonObject | None]
+"""An agent's message to the user, why it is empty, and the values that it gives for facts; None where it gives words."""
 
 
 async def play_agent(agent: OwnAgent, session: AgentSession) -> str:
@@ -130,7 +126,7 @@ class _Function:
         output = output if values is None else _text_of_values(values)
         new = _new_messages(self._said, [AIMessage(output)] if isinstance(output, str) else _messages_in(output))
         self._said += new
-        return _Reply(*_answer_in(new, output), values)
+        return *_answer_in(new, output), values
 
 
 class _Graph:
@@ -167,7 +163,7 @@ class _Graph:
         new = _new_messages(self._said, state)
         self._said = state if self._adds else [*self._said, *new]
         values = _values_in(result.get("structured_response")) if self._session.context.values else None
-        return _Reply(*_answer_in(new, result if values is None else {"structured_response": _text_of_values(values)}), values)
+        return *_answer_in(new, result if values is None else {"structured_response": _text_of_values(values)}), values
 
     async def _go_on(self, paused: Sequence[str], messages: Sequence[BaseMessage]) -> None:
         """Let the person approve the calls before which the graph has paused."""
@@ -217,9 +213,8 @@ async def _call_function(function: Callable[..., Any], arguments: Mapping[str, A
 
 def _values_in(output: Any) -> JsonObject | None:
     """Return the values of a mapping or a model; None for anything else, and for messages."""
-    if isinstance(output, BaseMessage) or not isinstance(output, BaseModel | Mapping):
-        return None
-    if isinstance(output, Mapping) and ("messages" in output or "role" in output):
+    message = isinstance(output, BaseMessage) or (isinstance(output, Mapping) and ("messages" in output or "role" in output))
+    if message or not isinstance(output, BaseModel | Mapping):
         return None
     values: JsonObject = drop_surrogates(from_json(to_json(output, fallback=str, inf_nan_mode="null")))
     inner = values.get("values")

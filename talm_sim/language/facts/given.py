@@ -11,12 +11,13 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from difflib import SequenceMatcher
+from math import isclose
 from typing import Any
 
 from talm_sim.language.facts.cldr_spellings import normalize_answer
 from talm_sim.language.facts.dates import find_slashed
 from talm_sim.language.facts.names import Words, normalize, places_of
-from talm_sim.language.facts.numbers import find_numbers, find_spelled_numbers, is_more_exact, states_number
+from talm_sim.language.facts.numbers import find_spelled_numbers
 from talm_sim.language.facts.readings import Reading, read_fact
 from talm_sim.language.facts.statements import AnswerText, kind_of, number_of, split_fact
 from talm_sim.language.facts.units import unit_of
@@ -31,18 +32,15 @@ _LIKE = 0.5
 _COUNTING = re.compile(r"(?:^|_)(?:first|second|third|fourth|fifth|sixth|\d+)(?=_|$)")
 _SIGN = re.compile(r"[+#\u2212-](?!\w)|[^\w\s!-/:-@\[-`{-~]")
 """A sign that folding drops: `A-` is not `A`, and `3\u2666` is not `3`."""
-_FORMS = {"number": "A number, without its unit.", "day": "YYYY-MM-DD.", "time": "HH:MM, 24 hours.", "color": "#rrggbb."}
-_TYPES = {"number": "number", "truth": "boolean"}
+_FORMS = {"day": "YYYY-MM-DD, with THH:MM if it has a time.", "time": "HH:MM, 24 hours.", "color": "#rrggbb."}
 
 
 def values_schema(facts: Sequence[Fact], about: str) -> JsonObject:
-    """Return the JSON Schema of an object with a nullable property for each fact."""
-    return {
-        "type": "object",
-        "description": about,
-        "properties": {fact.name: _property(fact) for fact in facts},
-        "additionalProperties": False,
-    }
+    """Return the JSON Schema of an object with a nullable property for each fact: its name, its type and its unit."""
+    types = {fact: "boolean" if isinstance(fact.value, bool) else "number" if kind_of(fact) == "number" else "string" for fact in facts}
+    forms = {fact: f"In {fact.unit}." if fact.unit else _FORMS.get(kind_of(fact), "") for fact in facts}
+    properties = {fact.name: {"type": [types[fact], "null"], **({"description": forms[fact]} if forms[fact] else {})} for fact in facts}
+    return {"type": "object", "description": about, "properties": properties, "additionalProperties": False}
 
 
 def read_value(values: Mapping[str, Any], fact: Fact, facts: Sequence[Fact] = (), request: str = "", locale: str = "") -> Reading:
@@ -54,15 +52,12 @@ def read_value(values: Mapping[str, Any], fact: Fact, facts: Sequence[Fact] = ()
         values: What was given, by the facts' names.
         fact: The fact.
         facts: All facts of the scenario: the value of another one is wrong here.
-        request: What the user said: a year in it may be left out.
-        locale: The scenario's language; see `AnswerText`.
+        request: What the user said; see `AnswerText`.
+        locale: The scenario's language; likewise.
 
-    >>> facts = [Fact(name="height", value=39, unit="ft"), Fact(name="city", value="São Paulo")]
-    >>> [read_value({"height": 39, "city": "SAO PAULO"}, one, facts).claim for one in facts]
-    [True, True]
-    >>> [read_value({"height": "39 kg", "city": None}, one, facts).claim for one in facts]
-    [False, None]
-    >>> read_value({"city": "San Paolo"}, facts[1], facts)
+    >>> [read_value({"height": one}, Fact(name="height", value=39, unit="ft")).claim for one in (39, "39 kg", None)]
+    [True, False, None]
+    >>> read_value({"city": "San Paolo"}, Fact(name="city", value="São Paulo"))
     Reading(claim=None, unsure="nobody can tell whether 'San Paolo' is it")
     """
     others = [one for one in facts if one is not fact and kind_of(one) == kind_of(fact)]
@@ -79,7 +74,7 @@ def read_value(values: Mapping[str, Any], fact: Fact, facts: Sequence[Fact] = ()
 def gives_another(values: Mapping[str, Any], fact: Fact, facts: Sequence[Fact], request: str, known: str) -> bool:
     """Return whether another value is given for a fact: surely, or a name unlike the fact's that was said nowhere in `known`."""
     read, said = read_value(values, fact, facts, request), str(values.get(fact.name))
-    if not read.unsure or _kind(fact) != "text" or not isinstance(values.get(fact.name), str):
+    if not read.unsure or kind_of(fact) != "text" or not isinstance(values.get(fact.name), str) or isinstance(fact.value, bool):
         return read.claim is False
     like = any(SequenceMatcher(None, normalize(said), normalize(one)).ratio() > _LIKE for one in (str(fact.value), *fact.accepted))
     return not like and not {*normalize(said).split()} & {*normalize(known).split()}
@@ -91,17 +86,6 @@ def leaves_open(values: Mapping[str, Any], facts: Sequence[Fact], request: str, 
     return any(one == Reading(None) for one in read) and all(one in (Reading(None), Reading(True)) for one in read)
 
 
-def _kind(fact: Fact) -> str:
-    return "truth" if isinstance(fact.value, bool) else kind_of(fact)
-
-
-def _property(fact: Fact) -> JsonObject:
-    form = f"In {fact.unit}." if fact.unit else _FORMS.get(_kind(fact), "")
-    if _kind(fact) == "day" and len(split_fact(fact)) == 2:
-        form = "YYYY-MM-DDTHH:MM."
-    return {"type": [_TYPES.get(_kind(fact), "string"), "null"], **({"description": form} if form else {})}
-
-
 def _is_list(one: Fact, other: Fact) -> bool:
     """Return whether two facts are items of a whole list, so that nobody can tell which is first."""
     alike = _COUNTING.sub("", one.name) == _COUNTING.sub("", other.name)
@@ -109,39 +93,32 @@ def _is_list(one: Fact, other: Fact) -> bool:
 
 
 def _read(given: Any, fact: Fact, request: str, locale: str) -> Reading:
-    if isinstance(given, list) and len(given) == 1:
-        given = given[0]
-    if given is None or given in ([], {}) or (isinstance(given, str) and not given.strip()):
+    given = given[0] if isinstance(given, list) and len(given) == 1 else given
+    said = "" if given is None or given in ([], {}) else str(given).strip()
+    if not said:
         return Reading(None)
-    said = given if isinstance(given, str) else str(given)
-    unsure, kind = Reading(None, f"nobody can tell whether '{said[:80]}' is it"), _kind(fact)
-    if isinstance(given, list | dict) or isinstance(given, bool) is not (kind == "truth" and not isinstance(given, str)):
-        return unsure
-    if kind == "truth":
-        truth = given if isinstance(given, bool) else _TRUTHS.get(said.strip().casefold().rstrip("."))
+    unsure, kind = Reading(None, f"nobody can tell whether '{said[:80]}' is it"), kind_of(fact)
+    if isinstance(fact.value, bool):
+        truth = _TRUTHS.get(said.casefold().rstrip(".")) if isinstance(given, str | bool) else None
         read = unsure if truth is None else Reading(truth is fact.value)
+    elif isinstance(given, list | dict | bool):
+        return unsure
     elif kind == "number":
-        read = _read_text(said, fact, "", locale, unsure) if isinstance(given, str) else _read_number(given, fact, unsure)
-    elif kind in ("day", "time"):
-        read = _read_text(said, fact, request, locale, unsure)
+        read = _read_number(said, given, fact, locale, unsure)
     else:
-        read = _read_name(said, fact, unsure)
-    if said.strip().casefold().rstrip(".") not in _NOT_GIVEN:
+        read = _read_text(said, fact, request, locale, unsure) if kind in ("day", "time") else _read_name(said, fact, unsure)
+    if said.casefold().rstrip(".") not in _NOT_GIVEN:
         return read
     return unsure if kind == "number" and not number_of(fact.value) else Reading(None) if read is unsure else read
 
 
-def _read_number(given: int | float, fact: Fact, unsure: Reading) -> Reading:
-    """Compare a number that is in the fact's unit; one that is a hundred times as much, or as little, may be a share or per cent."""
-    value = number_of(fact.value)
-    numbers = find_numbers(format(Decimal(repr(given)), "f"))
-    if value is None or not numbers:
-        return unsure
-    if any(states_number(one, value) or is_more_exact(one, value) for one in numbers):
-        return Reading(True)
-    is_share = unit_of(fact.unit) == "percent" or (not fact.unit and 0 < abs(float(value)) < 1)
-    shifted = [number for times in (Decimal(100), Decimal("0.01")) for number in find_numbers(format(Decimal(repr(given)) * times, "f"))]
-    return unsure if is_share and any(states_number(one, value) for one in shifted) else Reading(False)
+def _read_number(said: str, given: Any, fact: Fact, locale: str, unsure: Reading) -> Reading:
+    """Read a number that is in the fact's unit; one that is a hundred times as much, or as little, may be a share or per cent."""
+    if isinstance(given, str):
+        return _read_text(said, fact, "", locale, unsure)
+    read, value = _read_text(f"{Decimal(repr(given)):f} {fact.unit}", fact, "", locale, unsure), float(number_of(fact.value) or 0)
+    is_share = unit_of(fact.unit) == "percent" or (not fact.unit and 0 < abs(value) < 1)
+    return unsure if is_share and any(isclose(given * times, value, rel_tol=0.001) for times in (100, 0.01)) else read
 
 
 def _read_text(said: str, fact: Fact, request: str, locale: str, unsure: Reading) -> Reading:

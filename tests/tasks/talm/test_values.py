@@ -65,7 +65,7 @@ def test_what_cannot_be_given_in_values_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "twice.jsonl"
     fact = '{"name": "height", "value": 3}'
     line = '{"id": "a", "group": "no-tools", "turns": [{"messages": [{"role": "user", "content": "How high?"}]}], "target": {"type": "facts", "required": [%s]}}\n'
-    for facts, message in ((f"{fact}, {fact}", "scenario a: two of its facts are called 'height'"), ("", "no scenario has facts")):
+    for facts, message in ((f"{fact}, {fact}", "scenario a: two of its facts have one name"), ("", "no scenario has facts")):
         file.write_text(line % facts)
         with pytest.raises(PrerequisiteError, match=message):
             run(model="sim/oracle", scenarios=file, run_dir=tmp_path, **VALUES)
