@@ -117,6 +117,8 @@ def _read_number(said: str, given: Any, fact: Fact, locale: str, unsure: Reading
     if isinstance(given, str):
         return _read_text(said, fact, "", locale, unsure)
     read, value = _read_text(f"{Decimal(repr(given)):f} {fact.unit}", fact, "", locale, unsure), float(number_of(fact.value) or 0)
+    if given * value < 0:  # an accepted spelling stands behind any minus
+        return Reading(False)
     is_share = unit_of(fact.unit) == "percent" or (not fact.unit and 0 < abs(value) < 1)
     return unsure if is_share and any(isclose(given * times, value, rel_tol=0.001) for times in (100, 0.01)) else read
 

@@ -53,6 +53,7 @@ def test_every_packaged_fact_reads_itself_and_no_other_one() -> None:
         facts = [Fact(**one) for one in json.loads(line)["target"]["required"]]
         for fact in facts:
             assert read_value({one.name: one.value for one in facts}, fact, facts) == Reading(True), fact
+            assert isinstance(fact.value, str) or read_value({fact.name: -fact.value - 1}, fact) == Reading(False), fact
             others = [one for one in facts if one.value != fact.value]
             assert not [one for one in others if read_value({fact.name: one.value}, fact).claim is True], fact
 
