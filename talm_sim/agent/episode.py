@@ -26,7 +26,7 @@ from talm_sim.models.base import GenerationSettings, Model, ScenarioModel
 from talm_sim.recordings import Player, playing
 from talm_sim.tools_env.environment import Environment, EpisodeTools
 from talm_sim.tools_env.tool_answers import is_cut
-from talm_sim.types import Episode, Event, Fact, Facts, ModelTurn, Scenario, ToolEvent, ToolSpec, Usage, episode_id
+from talm_sim.types import Episode, Event, Fact, ModelTurn, Scenario, ToolEvent, ToolSpec, Usage, episode_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,8 +287,7 @@ async def _play(
 
 
 def _context(agent: Agent, scenario: Scenario, tools: EpisodeTools | None, epoch: int, attempt: int, kept: Mapping[str, Any]) -> EpisodeContext:
-    facts, finish = scenario.target.required if isinstance(scenario.target, Facts) else (), agent.finish_tool
-    finish = agent.values(facts) if finish and agent.values and facts else finish
+    finish = agent.values(scenario.facts) if agent.finish_tool and agent.values and scenario.facts else agent.finish_tool
     ours = () if scenario.group in agent.alone else (agent.human_tool, finish)
     seed = None if agent.settings.seed is None else derive_seed(agent.settings.seed, scenario.id, epoch)
     asks = agent.environment is not None and agent.environment.tools.may_ask and scenario.group not in agent.alone
@@ -300,7 +299,7 @@ def _context(agent: Agent, scenario: Scenario, tools: EpisodeTools | None, epoch
         tools=tools,
         offered=(*(tools.tools if tools else ()), *filter(None, ours)),
         faults=None if tools is None else ModelFaults(tools.perturbations, kept.get("model_faults")),
-        values=bool(agent.values and facts),
+        values=bool(agent.values and scenario.facts),
         forms=OpenRequests(name, first=first, elicited=True) if asks else None,
     )
 

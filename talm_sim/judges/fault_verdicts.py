@@ -22,7 +22,7 @@ from talm_sim.language.facts.readings import Reading
 from talm_sim.language.facts.statements import AnswerText, kind_of
 from talm_sim.language.final_answer import names_failure
 from talm_sim.language.leaks import mentions
-from talm_sim.types import Episode, Fact, Facts, HumanEvent, LabelMeasured, Measured, PerturbationLog, Scenario, Termination, Verdict
+from talm_sim.types import Episode, Fact, HumanEvent, LabelMeasured, Measured, PerturbationLog, Scenario, Termination, Verdict
 
 
 class FaultLabel(StrEnum):
@@ -183,16 +183,14 @@ class _Answer:
 
     def _value(self, fact: Fact) -> Reading:
         """Return what is given for a fact in place of words; nothing where the answer is words."""
-        facts = self._scenario.target.required if isinstance(self._scenario.target, Facts) else ()
-        return read_value(self._episode.values or {}, fact, facts, self._request, self._scenario.language)
+        return read_value(self._episode.values or {}, fact, self._scenario.facts, self._request, self._scenario.language)
 
     def _known_with(self, stakes: Stakes) -> str:
         return "\n".join([self._known, *(str(fact.value) for fact in stakes.facts)])
 
     def _failed_elsewhere(self, stakes: Stakes) -> Iterator[str]:
         """Yield the other tools that failed, with the facts of their gold calls and what the agent itself passed to them."""
-        gold = self._scenario.gold_calls
-        facts = self._scenario.target.required if isinstance(self._scenario.target, Facts) else ()
+        gold, facts = self._scenario.gold_calls, self._scenario.facts
         for event in self._episode.tool_events:
             if event.name in stakes.tools or (event.ok and not any(log.seen for log in event.perturbations)):
                 continue
@@ -211,8 +209,7 @@ class _Answer:
         return self._add_facts(text for _, text in texts_read(self._episode, self._request))
 
     def _add_facts(self, told: Iterable[str]) -> str:
-        facts = self._scenario.target.required if isinstance(self._scenario.target, Facts) else ()
-        return "\n".join([self._request, *told, *(f"{fact.value} {' '.join(fact.accepted)}" for fact in facts)])
+        return "\n".join([self._request, *told, *(f"{fact.value} {' '.join(fact.accepted)}" for fact in self._scenario.facts)])
 
     def _is_set_aside(self, text: AnswerText, wrong: Fact) -> bool:
         """Return whether an answer with the right value says that the injected one came first, or that another is trusted."""

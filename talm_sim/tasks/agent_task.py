@@ -12,7 +12,17 @@ from talm_sim.models.control_names import EVERY_CONTROL, FAULT_CONTROLS
 from talm_sim.scenarios.load import select
 from talm_sim.scenarios.problems import Problem, lacking_tools
 from talm_sim.scenarios.tool_names import with_names_of
-from talm_sim.tasks.acting.acting_task import ACTING, FINISH_BY, RETRIES, TURNS, episode_bounds, refusal_judges, settle_acting, specs_of
+from talm_sim.tasks.acting.acting_task import (
+    ACTING,
+    FINISH_BY,
+    RETRIES,
+    TURNS,
+    check_facts,
+    episode_bounds,
+    refusal_judges,
+    settle_acting,
+    specs_of,
+)
 from talm_sim.tasks.acting.agent_notes import (
     BUILDS,
     AgentNotes,
@@ -30,7 +40,7 @@ from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.open_job import Opened, Recorded
 from talm_sim.tasks.options import AgentTaskOptions
 from talm_sim.tasks.registry import list_tasks, read_line
-from talm_sim.types import FINISH, Fact, Facts, Scenario, ToolSpec
+from talm_sim.types import FINISH, Facts, Scenario, ToolSpec
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -136,8 +146,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
     def bounds(self, scenarios: Sequence[Scenario], job: Job[AgentTaskOptionsT], recorded: Recorded) -> Iterator[Bound]:
         """Yield the bounds on each episode's cost; the user's own agent need not ask a model at all."""
         prompts = _prompts(job)
-        given = [_facts_of(one) for one in scenarios if job.options.answer == "values"]
-        facts = max(given, key=len, default=())
+        facts = max((one.facts for one in scenarios if job.options.answer == "values"), key=len, default=())
         options, result_tokens = job.options, RESULT_TOKENS * (job.options.result_limit or RESULT_LIMIT) // RESULT_LIMIT
         if options.agent is not None:
             return episode_bounds(scenarios, job, recorded, prompts, lambda group: (), least=0, result_tokens=result_tokens)
@@ -309,19 +318,6 @@ def _finish_of(options: AgentTaskOptions) -> str:
     return options.finish if options.finish != "auto" else FINISH_BY if options.agent is None else "text"
 
 
-def _facts_of(scenario: Scenario) -> Sequence[Fact]:
-    return scenario.target.required if isinstance(scenario.target, Facts) else ()
-
-
-def _check_facts(scenarios: Sequence[Scenario]) -> None:
-    """See that there are values to give, and that their facts' names tell them apart."""
-    if not any(map(_facts_of, scenarios)):
-        raise PrerequisiteError("answer: no scenario has facts, so there are no values to give; leave out --answer values.")
-    for scenario in scenarios:
-        if len(names := [fact.name for fact in _facts_of(scenario)]) > len({*names}):
-            raise PrerequisiteError(f"scenario {scenario.id}: two of its facts have one name; rename one, or leave out --answer values.")
-
-
 def _errors_of(job: Job[AgentTaskOptionsT], recorded: Recorded) -> str:
     """Return how a tool's failure reaches your agent: a recording from before there was a choice was made with texts."""
     known = [way for way in ("raise", "text") if recorded.conversation(job.config.model, recording_key(job.having(tool_errors=way)))]
@@ -357,7 +353,7 @@ def _check_tools(scenarios: Sequence[Scenario], environment: Environment, job: J
     if any(name not in environment.specs for one in scenarios for name in one.tools):
         scenarios = [with_names_of(one, environment.specs) for one in scenarios]
     if job.options.answer == "values":
-        _check_facts(scenarios)
+        check_facts(scenarios)
     for scenario in scenarios:
         unknown = next((name for name in scenario.tools if name not in environment.specs), None)
         if unknown is not None and (whose := _whose(job)):

@@ -30,7 +30,7 @@ from talm_sim.models.sim import ControlPolicy
 from talm_sim.models.wire_messages import text_of
 from talm_sim.scenarios.invention import invent
 from talm_sim.tasks.acting.recovery_search import Search, error_in, is_said
-from talm_sim.types import FINISH, Fact, Facts, Missing, MissingKind, ModelTurn, Scenario, ToolCall, ToolSpec, Turn
+from talm_sim.types import FINISH, Fact, Missing, MissingKind, ModelTurn, Scenario, ToolCall, ToolSpec, Turn
 
 
 class AgentPolicy(ControlPolicy):
@@ -41,7 +41,7 @@ class AgentPolicy(ControlPolicy):
         self._scenario = scenario
         self._missing = scenario.missing
         self._gold = scenario.gold_calls
-        self._facts = scenario.target.required if isinstance(scenario.target, Facts) else ()
+        self._facts = scenario.facts
         self._user_turns = scenario.user_turns
         self._ends = [*accumulate(len(turn.gold_calls) for turn in self._user_turns)]
         self._waves = waves_of(scenario)
@@ -212,9 +212,8 @@ def _unused_mark(user_turns: Sequence[Turn]) -> str:
 
 def waves_of(scenario: Scenario) -> tuple[tuple[int, ...], ...]:
     """Return gold calls in the fewest steps: a call waits for an earlier one if an argument is a fact of it that nobody has said by then."""
-    facts = scenario.target.required if isinstance(scenario.target, Facts) else ()
     found: dict[str, int] = {}
-    for fact in facts:
+    for fact in scenario.facts:
         if fact.call is not None:
             found.setdefault(to_text(fact.value).casefold(), fact.call)
     steps: list[int] = []

@@ -13,7 +13,7 @@ from talm_sim.language.facts.given import leaves_open
 from talm_sim.language.final_answer import read_final_answer
 from talm_sim.language.leaks import mentions
 from talm_sim.language.question_words import GENERIC, content_stems, name_stems
-from talm_sim.types import AwarenessValue, Episode, Facts, HumanEvent, Measure, Missing, MissingKind, Row, Scenario, Termination, ToolEvent
+from talm_sim.types import AwarenessValue, Episode, HumanEvent, Measure, Missing, MissingKind, Row, Scenario, Termination, ToolEvent
 from talm_sim.types.measures import Better
 
 _MISSING = {
@@ -50,8 +50,8 @@ def declined_first(episode: Episode) -> bool:
 def declines_at_end(episode: Episode, scenario: Scenario) -> bool:
     """Return whether the answer declines, or gives values that say what is not known."""
     request = user_text(scenario)
-    if episode.values is not None and isinstance(scenario.target, Facts):
-        return leaves_open(episode.values, scenario.target.required, request, scenario.language)
+    if episode.values is not None:
+        return leaves_open(episode.values, scenario.facts, request, scenario.language)
     return read_final_answer(episode.answer, request).declines
 
 
