@@ -16,10 +16,12 @@ from talm_sim.agent.episode import Agent, Waiting, run_episode
 from talm_sim.agent.humans import HumanReply
 from talm_sim.judges.base import JudgeContext
 from talm_sim.judges.fault_verdicts import FaultJudge
+from talm_sim.judges.llm import LlmJudge
 from talm_sim.judges.reference import ReferenceJudge
 from talm_sim.types import Episode, Fact, Facts, Scenario, Termination, Verdict
 from tests.agent.own.playing import PROMPTS, SCENARIO, Script, agent_of, talm_agent
 from tests.agent.test_finish import LOOK, called, said
+from tests.judges.scripted import grading, scripted
 
 FACTS = Facts(required=(Fact(name="elevation", value=12, unit="m", call=0), Fact(name="city", value="Hà Nội")))
 VALUED = SCENARIO.model_copy(update={"target": FACTS})
@@ -168,3 +170,9 @@ async def test_what_is_given_after_a_fault_is_in_the_values(values: Any, label: 
     episode = await play(built_in(LOOK, finish(values, "It is 21 m, surely."), perturb=("http-500",)))
     verdict = await FaultJudge(JudgeContext())(episode, VALUED)
     assert verdict.labels == {"http-500": label}
+
+
+async def test_a_judge_that_is_a_model_reads_the_values_too() -> None:
+    grader = scripted("Pass", "Pass", "Pass")
+    assert (await LlmJudge(grading("llm", grader))(await play(built_in(LOOK, finish(RIGHT))), VALUED)).value is True
+    assert '{"city":"HA NOI","elevation":12}' in grader.questions[0]

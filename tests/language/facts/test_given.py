@@ -67,7 +67,7 @@ def test_an_invented_name_is_another_value_and_one_like_it_or_read_somewhere_is_
 
 def test_values_leave_open_what_is_null_unless_another_is_wrong() -> None:
     facts = (Fact(name="a", value=1), Fact(name="b", value="Hà Nội"))
-    given = ({}, {"a": 1}, {"a": 2}, {"a": 1, "b": "Ha Noi"}, {"b": "Hanoy"})
+    given: tuple[dict[str, Any], ...] = ({}, {"a": 1}, {"a": 2}, {"a": 1, "b": "Ha Noi"}, {"b": "Hanoy"})
     assert [leaves_open(one, facts, "") for one in given] == [True, True, False, False, False]
 
 

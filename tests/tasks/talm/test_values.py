@@ -14,7 +14,7 @@ from talm_sim.tasks.control_outcomes import controls_of
 from talm_sim.tasks.keys import recording_key
 from tests.tasks.views import job
 
-VALUES = {"answer": "values", "progress": False}
+VALUES: dict[str, Any] = {"answer": "values", "progress": False}
 
 
 def outcomes(stored: StoredRun) -> set[str]:
@@ -64,7 +64,8 @@ def test_what_cannot_be_given_in_values_is_refused(tmp_path: Path) -> None:
         run(model="sim/oracle", finish="text", run_dir=tmp_path, **VALUES)
     file = tmp_path / "twice.jsonl"
     fact = '{"name": "height", "value": 3}'
-    line = '{"id": "a", "group": "no-tools", "turns": [{"messages": [{"role": "user", "content": "How high?"}]}], "target": {"type": "facts", "required": [%s]}}\n'
+    said = '"turns": [{"messages": [{"role": "user", "content": "How high?"}]}]'
+    line = '{"id": "a", "group": "no-tools", ' + said + ', "target": {"type": "facts", "required": [%s]}}\n'
     for facts, message in ((f"{fact}, {fact}", "scenario a: two of its facts have one name"), ("", "no scenario has facts")):
         file.write_text(line % facts)
         with pytest.raises(PrerequisiteError, match=message):
