@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from talm_sim.common.toml_files import packaged_toml, read_toml, texts_of
@@ -81,7 +80,7 @@ class Prompts:
 
     def finish_tool(self, facts: Sequence[Fact] = ()) -> ToolSpec:
         """Return the tool whose call gives the answer, with a value for each of `facts`."""
-        values = {"values": values_schema(facts, self.finish_values)} if facts else {}
+        values = {"values": values_schema(facts, self.finish_values)} if facts else None
         return _text_tool(FINISH, "answer", self.finish, "final_answer", self.finish_answer, values)
 
 
@@ -89,8 +88,8 @@ def _function(tool: ToolSpec) -> dict[str, Any]:
     return {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
 
 
-def _text_tool(name: str, category: str, about: str, argument: str, meaning: str, more: Mapping[str, Any] = MappingProxyType({})) -> ToolSpec:
-    properties = {argument: {"type": "string", "description": meaning}, **more}
+def _text_tool(name: str, category: str, about: str, argument: str, meaning: str, more: Mapping[str, Any] | None = None) -> ToolSpec:
+    properties = {argument: {"type": "string", "description": meaning}, **(more or {})}
     schema = {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
     return ToolSpec(name=name, category=category, description=about, parameters=schema)
 

@@ -10,19 +10,9 @@ from talm_sim.config import RESULT_LIMIT, WHOLE_RESULT, Traffic
 from talm_sim.errors import PrerequisiteError, format_names
 from talm_sim.models.control_names import EVERY_CONTROL, FAULT_CONTROLS
 from talm_sim.scenarios.load import select
-from talm_sim.scenarios.problems import Problem, lacking_tools
+from talm_sim.scenarios.problems import Problem, check_facts, lacking_tools
 from talm_sim.scenarios.tool_names import with_names_of
-from talm_sim.tasks.acting.acting_task import (
-    ACTING,
-    FINISH_BY,
-    RETRIES,
-    TURNS,
-    check_facts,
-    episode_bounds,
-    refusal_judges,
-    settle_acting,
-    specs_of,
-)
+from talm_sim.tasks.acting.acting_task import ACTING, FINISH_BY, RETRIES, TURNS, episode_bounds, refusal_judges, settle_acting, specs_of
 from talm_sim.tasks.acting.agent_notes import (
     BUILDS,
     AgentNotes,

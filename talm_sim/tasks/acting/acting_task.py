@@ -109,19 +109,6 @@ def check_person(options: PersonOptions, human: str) -> None:
             raise PrerequisiteError(f"answer_timeout: --human {human} answers at once; leave it out, or add --human terminal.")
 
 
-def check_facts(scenarios: Sequence[Scenario]) -> None:
-    """See that there are values to give, and that their facts' names tell them apart.
-
-    Raises:
-        PrerequisiteError: They do not, or there are none.
-    """
-    if not any(one.facts for one in scenarios):
-        raise PrerequisiteError("answer: no scenario has facts, so there are no values to give; leave out --answer values.")
-    for scenario in scenarios:
-        if len(names := [fact.name for fact in scenario.facts]) > len({*names}):
-            raise PrerequisiteError(f"scenario {scenario.id}: two of its facts have one name; rename one, or leave out --answer values.")
-
-
 def episode_bounds(
     scenarios: Sequence[Scenario],
     job: AnyJob,
