@@ -17,7 +17,7 @@ from itertools import groupby
 from typing import Any
 
 from talm_sim.language.question_words import GENERIC, STOP, concept_words, content_stems, name_stems, stem
-from talm_sim.types import Missing, MissingKind, Scenario, ToolSpec
+from talm_sim.types import Facts, Missing, MissingKind, Scenario, ToolSpec
 
 _SENTENCE_END = re.compile(r"(?<![.?!;:])[.?!;:]++(?=\s|$)|\n")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
@@ -88,10 +88,11 @@ def describe_missing(scenario: Scenario, missing: Missing, specs: Mapping[str, T
 
 def replaceable_tools(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> list[Missing]:
     """Return the tools of the gold calls that a person can replace, as if each were missing, with what a person would say in its place."""
+    facts = scenario.target.required if isinstance(scenario.target, Facts) else ()
     found = []
     for tool in dict.fromkeys(call.name for call in scenario.gold_calls):
         calls = [index for index, call in enumerate(scenario.gold_calls) if call.name == tool]
-        said = [f"The {' '.join(fact.name.split('_'))} is {_write_value(fact.value)}." for fact in scenario.facts if fact.call in calls]
+        said = [f"The {' '.join(fact.name.split('_'))} is {_write_value(fact.value)}." for fact in facts if fact.call in calls]
         if said and tool in specs and specs[tool].human_replaceable:
             found.append(Missing(kind=MissingKind.TOOL, name=tool, human_answer=" ".join(said)))
     return found
