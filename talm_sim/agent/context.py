@@ -17,7 +17,7 @@ from talm_sim.models.base import ASK_HUMAN, GenerationSettings, Model
 from talm_sim.models.wire_messages import holds_more_than_text
 from talm_sim.tools_env.environment import EpisodeTools
 from talm_sim.tools_env.perturbations import ModelRequestError
-from talm_sim.types import FINISH, ModelTurn, Scenario, Termination, ToolCall, ToolSpec
+from talm_sim.types import FINISH, JsonObject, ModelTurn, Scenario, Termination, ToolCall, ToolSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,8 @@ class EpisodeContext:
     """The tools the model may be shown: the environment's, `ask_human` where there is a human, `Finish` where its call ends the episode."""
     faults: ModelFaults | None = None
     """The faults that are injected into the model's answers; None if no tool is executed."""
+    values: bool = False
+    """Whether the answer gives a value for each fact, in place of words."""
     forms: OpenRequests | None = None
     """What tools ask of the person while calls run; None where there is nobody, or no tool is executed."""
 
@@ -79,8 +81,17 @@ class EpisodeContext:
     def answer_in(self, turn: ModelTurn) -> str | None:
         """Return the answer that a turn gives to the user; None if it gives none."""
         if self.finishes:
-            return turn.final_answer
+            return None if self.values and self.values_in(turn) is None else turn.final_answer
         return None if turn.tool_calls or turn.unparsable_calls else turn.text
+
+    def values_in(self, turn: ModelTurn) -> JsonObject | None:
+        """Return the values that the answer of a turn gives; None where it is words, or they are no object."""
+        if not (self.values and self.finishes):
+            return None
+        given = next(
+            (call.arguments.get("values") for call in turn.tool_calls if call.name == FINISH and "final_answer" in call.arguments), None
+        )
+        return {} if given is None else given if isinstance(given, dict) else None
 
     def question_in(self, call: ToolCall) -> str:
         """Return the question that a call asks the person; empty for a call of a tool, and if nothing is asked or there is nobody."""

@@ -27,7 +27,7 @@ from talm_sim.models.base import GenerationSettings, Model, ScenarioModel
 from talm_sim.recordings import Player, playing
 from talm_sim.tools_env.environment import Environment, EpisodeTools
 from talm_sim.tools_env.tool_answers import is_cut
-from talm_sim.types import Episode, Event, ModelTurn, Scenario, ToolEvent, ToolSpec, Usage, episode_id
+from talm_sim.types import Episode, Event, Fact, ModelTurn, Scenario, ToolEvent, ToolSpec, Usage, episode_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,7 @@ class Agent:
         settings: Sampling; each episode derives a seed of its own from the one given.
         human_tool: The Ask-and-Help tool as the agent is offered it; None where there is nobody to ask.
         finish_tool: The tool whose call ends an episode; None where a turn without a call does.
+        values: Makes `finish_tool` for the facts of a scenario, where an answer gives a value for each; None where it gives words.
         alone: Groups that are offered neither of these two, so that nobody is asked and a turn without a call is the answer.
         responder: Makes the responder of a scenario and epoch; None where a person answers later, so that a question pauses the episode.
         saver: Keeps paused episodes; needed where there is somebody to ask.
@@ -66,6 +67,7 @@ class Agent:
     human: str = "none"
     human_tool: ToolSpec | None = None
     finish_tool: ToolSpec | None = None
+    values: Callable[[Sequence[Fact]], ToolSpec] | None = None
     alone: frozenset[str] = frozenset()
     responder: Callable[[Scenario, int], Responder] | None = None
     saver: BaseCheckpointSaver[Any] | None = None
@@ -291,7 +293,8 @@ async def _play(
 
 
 def _context(agent: Agent, scenario: Scenario, tools: EpisodeTools | None, epoch: int, attempt: int, kept: Mapping[str, Any]) -> EpisodeContext:
-    ours = () if scenario.group in agent.alone else (agent.human_tool, agent.finish_tool)
+    finish = agent.values(scenario.facts) if agent.finish_tool and agent.values and scenario.facts else agent.finish_tool
+    ours = () if scenario.group in agent.alone else (agent.human_tool, finish)
     seed = None if agent.settings.seed is None else derive_seed(agent.settings.seed, scenario.id, epoch)
     asks = agent.environment is not None and agent.environment.tools.may_ask and scenario.group not in agent.alone
     name, first = _thread(scenario, epoch, attempt), len(kept.get("asks", ())) + 1
@@ -302,6 +305,7 @@ def _context(agent: Agent, scenario: Scenario, tools: EpisodeTools | None, epoch
         tools=tools,
         offered=(*(tools.tools if tools else ()), *filter(None, ours)),
         faults=None if tools is None else ModelFaults(tools.perturbations, kept.get("model_faults")),
+        values=bool(agent.values and scenario.facts),
         forms=OpenRequests(name, first=first, elicited=True) if asks else None,
     )
 
@@ -365,6 +369,7 @@ def _episode(
         perturbations=perturbations,
         details=result.get("details", {}),
         answer=result.get("answer", ""),
+        values=result.get("values"),
         termination=result["termination"],
         error=result.get("error") or "",
         traceback=result.get("traceback") or "",

@@ -32,7 +32,8 @@ _NOT_CALLED = "Not called, because Finish ended the turn."
 def refuse_finish(call: ToolCall | UnparsableCall, turn: int) -> ToolEvent:
     """Refuse a call that gives no answer, as any tool refuses arguments that do not fit it."""
     unreadable = isinstance(call, UnparsableCall)
-    why = f"The arguments could not be read: {call.reason}." if isinstance(call, UnparsableCall) else "Invalid arguments: no `final_answer`."
+    lacks = "`values` is no object" if getattr(call, "arguments", {}).get("final_answer") is not None else "no `final_answer`"
+    why = f"The arguments could not be read: {call.reason}." if isinstance(call, UnparsableCall) else f"Invalid arguments: {lacks}."
     return ToolEvent(
         turn=turn,
         call_id=call.id,

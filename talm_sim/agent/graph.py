@@ -53,6 +53,7 @@ from talm_sim.types import (
     AwarenessValue,
     Event,
     HumanEvent,
+    JsonObject,
     ModelTurn,
     Scenario,
     Termination,
@@ -79,6 +80,7 @@ class State(TypedDict, total=False):
     model_turns: Annotated[list[ModelTurn], operator.add]
     events: Annotated[list[Event], operator.add]
     answer: str
+    values: JsonObject | None
     paused: Annotated[list[PausedCall], operator.add]
     termination: Annotated[Termination | None, _keep_first]
     error: Annotated[str | None, _keep_first]
@@ -215,7 +217,7 @@ class _Nodes:
         turns, last = [*before, turn], number == len(context.scenario.user_turns) - 1
         update: State = {"model_turns": [turn], "messages": [as_message(turn)]}
         if (answer := context.answer_in(turn)) is not None and last:
-            return update | {"answer": answer, "termination": Termination.ANSWERED}
+            return update | {"answer": answer, "values": context.values_in(turn), "termination": Termination.ANSWERED}
         rules = self._rules
         counted = None if rules.steps is None else [one for one in turns if one.user_turn == number and not _is_text(one)]
         end = limit_reached(turns, state.get("awareness", []), rules.steps or rules.turn_limit, rules.token_limit, counted)

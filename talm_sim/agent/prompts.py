@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from talm_sim.common.toml_files import packaged_toml, read_toml, texts_of
 from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.language.facts.given import values_schema
 from talm_sim.models.base import ASK_HUMAN
-from talm_sim.types import FINISH, AwarenessKind, ToolSpec
+from talm_sim.types import FINISH, AwarenessKind, Fact, ToolSpec
 
 _TABLES = {"agent": "", "awareness": "awareness_", "person": "person_"}
 """Tables of the prompt file and the prefix of their fields here; the `judge` table belongs to the judges."""
@@ -29,6 +30,7 @@ class Prompts:
     ask_human_question: str
     finish: str
     finish_answer: str
+    finish_values: str
     reminder: str
     awareness_system: str
     awareness_information: str
@@ -42,9 +44,9 @@ class Prompts:
     person_pushes_back: str
     person_claims_done: str
 
-    def texts(self) -> dict[str, str]:
-        """Return every text that an agent is told, by its name in messages."""
-        told = [field.name for field in fields(self) if not field.name.startswith("person_")]
+    def texts(self, *, values: bool = False) -> dict[str, str]:
+        """Return every text that an agent is told, by its name in messages; `values`: whether it gives values in place of words."""
+        told = [one.name for one in fields(self) if not one.name.startswith("person_") and (values or one.name != "finish_values")]
         return {f"prompt {name}": getattr(self, name) for name in told}
 
     def system_for(self, *, tools: bool, finish: bool) -> str:
@@ -76,18 +78,19 @@ class Prompts:
         """Return the Ask-and-Help tool."""
         return _text_tool(ASK_HUMAN, "human", self.ask_human, "question", self.ask_human_question)
 
-    def finish_tool(self) -> ToolSpec:
-        """Return the tool whose call gives the answer."""
-        return _text_tool(FINISH, "answer", self.finish, "final_answer", self.finish_answer)
+    def finish_tool(self, facts: Sequence[Fact] = ()) -> ToolSpec:
+        """Return the tool whose call gives the answer, with a value for each of `facts`."""
+        values = {"values": values_schema(facts, self.finish_values)} if facts else None
+        return _text_tool(FINISH, "answer", self.finish, "final_answer", self.finish_answer, values)
 
 
 def _function(tool: ToolSpec) -> dict[str, Any]:
     return {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
 
 
-def _text_tool(name: str, category: str, about: str, argument: str, meaning: str) -> ToolSpec:
-    properties = {argument: {"type": "string", "description": meaning}}
-    schema = {"type": "object", "properties": properties, "required": [argument], "additionalProperties": False}
+def _text_tool(name: str, category: str, about: str, argument: str, meaning: str, more: Mapping[str, Any] | None = None) -> ToolSpec:
+    properties = {argument: {"type": "string", "description": meaning}, **(more or {})}
+    schema = {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
     return ToolSpec(name=name, category=category, description=about, parameters=schema)
 
 

@@ -269,6 +269,9 @@ def _check_alike(first: Side, second: Side, groups: tuple[str, str] | None) -> N
     names = f"{first.name} and {second.name}"
     if first.task != second.task:
         raise NotComparableError(f"{names}: are of different tasks ({first.task}, {second.task}); compare runs of one task.")
+    forms = [side.settings.get("answer", "words") for side in (first, second)]
+    if forms[0] != forms[1]:
+        raise NotComparableError(f"{names}: differ in --answer ({forms[0]}, {forms[1]}), so other things were graded; run both with one.")
     shared = set(groups or {row.group for row in first.rows} & {row.group for row in second.rows})
     one, other = first.judges_of(shared), second.judges_of(shared)
     # Only where something was perturbed is there anything to label.

@@ -11,7 +11,7 @@ from talm_sim.common.json_values import leaves, read_json, same_value, value_at
 from talm_sim.errors import PrerequisiteError
 from talm_sim.judges.reference import is_gold_call
 from talm_sim.language.leaks import mentions
-from talm_sim.types import Episode, Fact, Facts, HumanEvent, MissingKind, PerturbationLog, Scenario, ToolEvent
+from talm_sim.types import Episode, Fact, HumanEvent, MissingKind, PerturbationLog, Scenario, ToolEvent
 
 _MOST_LEAVES = 200
 """Values of an answer without facts that are compared."""
@@ -77,7 +77,7 @@ def find_stakes(episode: Episode, scenario: Scenario, log: PerturbationLog, plac
         place: Its place among the perturbations.
     """
     hits = [(event, one) for event in episode.tool_events for one in event.perturbations if one.place == place and one.seen]
-    required = scenario.target.required if isinstance(scenario.target, Facts) else ()
+    required = scenario.facts
     undone = _undone(episode, hits)
     tools = tuple(dict.fromkeys(event.name for event, _ in hits)) or _tools_of(log, scenario)
     if not required:

@@ -17,10 +17,12 @@ from talm_sim.judges.fault_stakes import Stake, Stakes, find_stakes, own_texts, 
 from talm_sim.judges.fault_words import asks_at_end, claims_all, leaves_open, prefers_another, tells, without_quotes
 from talm_sim.judges.reference import user_text
 from talm_sim.language.facts.claims import gives, gives_other, gives_unknown_number, names_something_new
+from talm_sim.language.facts.given import gives_another, read_value
+from talm_sim.language.facts.readings import Reading
 from talm_sim.language.facts.statements import AnswerText, kind_of
 from talm_sim.language.final_answer import names_failure
 from talm_sim.language.leaks import mentions
-from talm_sim.types import Episode, Fact, Facts, HumanEvent, LabelMeasured, Measured, PerturbationLog, Scenario, Termination, Verdict
+from talm_sim.types import Episode, Fact, HumanEvent, LabelMeasured, Measured, PerturbationLog, Scenario, Termination, Verdict
 
 
 class FaultLabel(StrEnum):
@@ -29,7 +31,7 @@ class FaultLabel(StrEnum):
     NOT_EXPOSED = "not_exposed"
     """The agent never met the fault."""
     UNDECIDED = "undecided"
-    """Neither required facts nor an undamaged answer are known."""
+    """Neither required facts nor an undamaged answer are known, or nobody can tell whether a value in place of words is right."""
     NOT_NEEDED = "not_needed"
     """No required fact rests on what the fault struck, or the fault left it as it was."""
     GAVE_UP = "gave_up"
@@ -127,6 +129,8 @@ class _Answer:
             return FaultVerdict(FaultLabel.PROPAGATED, f"gives {injected.name} as {injected.value}, which was injected")
         if invented := self._find_invented(text, stakes, right):
             return FaultVerdict(FaultLabel.FABRICATED, invented)
+        if unsure := next((why for stake in stakes.stakes if (why := self._value(stake.fact).unsure)), ""):
+            return FaultVerdict(FaultLabel.UNDECIDED, unsure)
         if not (right and (len(right) == len(stakes.stakes) or not stakes.all_needed)):
             return None
         unread = [stake.fact for stake in right if not value_was_read(self._episode, stake.fact, self._request)]
@@ -147,6 +151,8 @@ class _Answer:
 
     def _judge_words(self, stakes: Stakes) -> FaultVerdict:
         """Judge an answer that lacks a value by what it says instead."""
+        if self._episode.values is not None:
+            return FaultVerdict(FaultLabel.TOLD, "gives no value for it")
         answer, text = self._episode.answer, self._text(stakes.facts)
         lacking = [stake.fact for stake in stakes.stakes if not self._is_right(text, stake)]
         elsewhere = [*self._failed_elsewhere(stakes)]
@@ -163,21 +169,28 @@ class _Answer:
 
     def _gives(self, wrong: Fact, stake: Stake, stakes: Stakes) -> bool:
         """Return whether the answer gives an injected value; not if the request says it, unless the answer claims it."""
+        if self._episode.values is not None:
+            return self._value(wrong).claim is True and self._value(stake.fact).claim is not True
         text = self._text(tuple(wrong if fact is stake.fact else fact for fact in stakes.facts))
         if not gives(text, wrong) or (self._text(stakes.facts).find_claim(stake.fact) is True and self._is_set_aside(text, wrong)):
             return False
         return text.find_claim(wrong) is True or not gives(AnswerText(self._request, "", [wrong]), wrong)
 
     def _gives_other(self, text: AnswerText, fact: Fact) -> bool:
+        if (values := self._episode.values) is not None:
+            return gives_another(values, fact, text.facts, self._request, self._given)
         return gives_other(text, fact, self._given if kind_of(fact) == "text" else self._known, names_failure)
+
+    def _value(self, fact: Fact) -> Reading:
+        """Return what is given for a fact in place of words; nothing where the answer is words."""
+        return read_value(self._episode.values or {}, fact, self._scenario.facts, self._request, self._scenario.language)
 
     def _known_with(self, stakes: Stakes) -> str:
         return "\n".join([self._known, *(str(fact.value) for fact in stakes.facts)])
 
     def _failed_elsewhere(self, stakes: Stakes) -> Iterator[str]:
         """Yield the other tools that failed, with the facts of their gold calls and what the agent itself passed to them."""
-        gold = self._scenario.gold_calls
-        facts = self._scenario.target.required if isinstance(self._scenario.target, Facts) else ()
+        gold, facts = self._scenario.gold_calls, self._scenario.facts
         for event in self._episode.tool_events:
             if event.name in stakes.tools or (event.ok and not any(log.seen for log in event.perturbations)):
                 continue
@@ -196,8 +209,7 @@ class _Answer:
         return self._add_facts(text for _, text in texts_read(self._episode, self._request))
 
     def _add_facts(self, told: Iterable[str]) -> str:
-        facts = self._scenario.target.required if isinstance(self._scenario.target, Facts) else ()
-        return "\n".join([self._request, *told, *(f"{fact.value} {' '.join(fact.accepted)}" for fact in facts)])
+        return "\n".join([self._request, *told, *(f"{fact.value} {' '.join(fact.accepted)}" for fact in self._scenario.facts)])
 
     def _is_set_aside(self, text: AnswerText, wrong: Fact) -> bool:
         """Return whether an answer with the right value says that the injected one came first, or that another is trusted."""
@@ -205,6 +217,8 @@ class _Answer:
         return all(prefers_another(text.text[slice(*span)]) for span in spans)
 
     def _is_right(self, text: AnswerText, stake: Stake) -> bool:
+        if self._episode.values is not None:
+            return self._value(stake.fact).claim is True
         if text.find_claim(stake.fact) is True:
             return True
         return gives(text, stake.fact) and not self._gives_other(text, stake.fact)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from talm_sim.common.digests import canonical_json
 from talm_sim.errors import ContextOverflowError
 from talm_sim.judges.base import Judge
 from talm_sim.judges.prompts import Section, default_instructions, messages_to_user, opening_label, request_sections, show, transcript
@@ -66,6 +67,8 @@ class LlmJudge(Judge):
 
     def _question(self, episode: Episode, scenario: Scenario) -> str:
         sections: list[Section] = [*request_sections(scenario, episode), ("Final answer", "\n\n".join(messages_to_user(episode, scenario)))]
+        if episode.values is not None:
+            sections.append(("Values that it gives", canonical_json(episode.values)))
         if done := transcript(episode):
             sections.append(("Tools called and what they returned", done))
         return show("Does the final answer do what was asked? Start with Pass or Fail.", sections)

@@ -8,6 +8,8 @@ from talm_sim.common.json_values import read_result, same_value, value_at
 from talm_sim.judges.base import Judge
 from talm_sim.judges.prompts import messages_to_user
 from talm_sim.language.facts.claims import read_last
+from talm_sim.language.facts.given import read_value
+from talm_sim.language.facts.readings import Reading
 from talm_sim.language.facts.statements import AnswerText
 from talm_sim.types import Episode, Fact, Facts, GoldCall, Measured, MissingKind, Scenario, ToolEvent, Verdict
 
@@ -34,10 +36,7 @@ class ReferenceJudge(Judge):
         if not isinstance(scenario.target, Facts):
             return None, "not applicable: the scenario has no reference facts"
         facts = scenario.target.required
-        request = user_text(scenario)
-        texts = [AnswerText(text, request, facts, scenario.language) for text in messages_to_user(episode, scenario)]
-        known = "\n".join([*(str(event.result) for event in episode.tool_events), *(f"{one.value} {' '.join(one.accepted)}" for one in facts)])
-        read = {fact: read_last(fact, texts, known) for fact in facts}
+        read = _read_facts(episode, scenario, facts)
         lacking = [f"fact '{fact.name}' ({fact.value}) is not in the answer" for fact, one in read.items() if not (one.claim or one.unsure)]
         events = episode.tool_events
         for index, call in enumerate(scenario.gold_calls):
@@ -52,6 +51,16 @@ class ReferenceJudge(Judge):
         if unsure := [f"fact '{fact.name}' ({fact.value}): {one.unsure}" for fact, one in read.items() if one.unsure]:
             return None, f"undecided: {'; '.join(unsure)}"
         return True, f"all facts ({len(facts)}) are in the answer and all gold calls ({len(scenario.gold_calls)}) were made"
+
+
+def _read_facts(episode: Episode, scenario: Scenario, facts: Sequence[Fact]) -> dict[Fact, Reading]:
+    """Return what an episode's answer says of each fact: its values, or else its words."""
+    request = user_text(scenario)
+    if episode.values is not None:
+        return {fact: read_value(episode.values, fact, facts, request, scenario.language) for fact in facts}
+    texts = [AnswerText(text, request, facts, scenario.language) for text in messages_to_user(episode, scenario)]
+    known = "\n".join([*(str(event.result) for event in episode.tool_events), *(f"{one.value} {' '.join(one.accepted)}" for one in facts)])
+    return {fact: read_last(fact, texts, known) for fact in facts}
 
 
 def user_text(scenario: Scenario) -> str:

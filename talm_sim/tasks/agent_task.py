@@ -10,7 +10,7 @@ from talm_sim.config import RESULT_LIMIT, WHOLE_RESULT, Traffic
 from talm_sim.errors import PrerequisiteError, format_names
 from talm_sim.models.control_names import EVERY_CONTROL, FAULT_CONTROLS
 from talm_sim.scenarios.load import select
-from talm_sim.scenarios.problems import Problem, lacking_tools
+from talm_sim.scenarios.problems import Problem, check_facts, lacking_tools
 from talm_sim.scenarios.tool_names import with_names_of
 from talm_sim.tasks.acting.acting_task import ACTING, FINISH_BY, RETRIES, TURNS, episode_bounds, refusal_judges, settle_acting, specs_of
 from talm_sim.tasks.acting.agent_notes import (
@@ -136,6 +136,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
     def bounds(self, scenarios: Sequence[Scenario], job: Job[AgentTaskOptionsT], recorded: Recorded) -> Iterator[Bound]:
         """Yield the bounds on each episode's cost; the user's own agent need not ask a model at all."""
         prompts = _prompts(job)
+        facts = max((one.facts for one in scenarios if job.options.answer == "values"), key=len, default=())
         options, result_tokens = job.options, RESULT_TOKENS * (job.options.result_limit or RESULT_LIMIT) // RESULT_LIMIT
         if options.agent is not None:
             return episode_bounds(scenarios, job, recorded, prompts, lambda group: (), least=0, result_tokens=result_tokens)
@@ -148,7 +149,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
             awareness_alone=options.stop_after is not None,
             retries=RETRIES if job.settings().temperature != 0 else 0,
             result_tokens=result_tokens,
-            more_tools=[prompts.finish_tool()] if options.finish == "tool" else [],
+            more_tools=[prompts.finish_tool(facts)] if options.finish == "tool" else [],
         )
 
     def settle(self, job: Job[AgentTaskOptionsT], recorded: Recorded) -> Job[AgentTaskOptionsT]:
@@ -170,11 +171,12 @@ class AgentTask(Task[AgentTaskOptionsT]):
         # Recordings from before these options were made with their defaults of then.
         finish = {"finish": "tool"} if _finish_of(job.options) == "tool" else {}
         limit = {"result_limit": job.options.result_limit} if job.options.result_limit not in (None, RESULT_LIMIT) else {}
+        values = {"answer": "values"} if job.options.answer == "values" else {}
         errors = {"tool_errors": "raise"} if job.options.tool_errors == "raise" else {}
         context = {"agent_context": job.options.agent_context} if job.options.agent_context else {}
         unasked = {"no_awareness": True} if job.options.no_awareness else {}
         examples = {"schema_examples": "hide"} if job.options.schema_examples == "hide" else {}
-        return {**own, **agent, **finish, **limit, **unasked, **errors, **context, **examples}
+        return {**own, **agent, **finish, **values, **limit, **unasked, **errors, **context, **examples}
 
     def judges(self, job: Job[AgentTaskOptionsT]) -> tuple[str, ...]:
         """Return the judge of faults if the run injects any, and that of refusals if a person may refuse calls."""
@@ -209,6 +211,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
                 human=options.human,
                 human_tool=prompts.human_tool() if kind else None,
                 finish_tool=prompts.finish_tool() if options.finish == "tool" else None,
+                values=prompts.finish_tool if options.answer == "values" else None,
                 alone=self.without_tools,
                 responder=responder,
                 saver=saver,
@@ -227,7 +230,8 @@ class AgentTask(Task[AgentTaskOptionsT]):
             yield Opened(
                 job,
                 agent,
-                wording=prompts.texts() | prompts.person_texts(options.persona if ":" in options.human else ""),
+                wording=prompts.texts(values=options.answer == "values")
+                | prompts.person_texts(options.persona if ":" in options.human else ""),
                 human=options.human,
                 waits=waits,
                 starts_again=waits and (own is not None or tools.keep_state),
@@ -340,6 +344,8 @@ def _check_tools(scenarios: Sequence[Scenario], environment: Environment, job: J
         raise PrerequisiteError(f"{where}: no tools are recorded there; choose another --cassettes, or set TALM_SIM_TOOLS=live.")
     if any(name not in environment.specs for one in scenarios for name in one.tools):
         scenarios = [with_names_of(one, environment.specs) for one in scenarios]
+    if job.options.answer == "values":
+        check_facts(scenarios)
     for scenario in scenarios:
         unknown = next((name for name in scenario.tools if name not in environment.specs), None)
         if unknown is not None and (whose := _whose(job)):

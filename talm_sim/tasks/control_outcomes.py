@@ -32,7 +32,8 @@ def controls_of(job: Job[Any], group: str) -> Iterator[tuple[str, str, Mapping[s
     careful = "sim/oracle" if group not in job.task.lacking else "sim/asker" if person else "sim/cautious"
     if good := known.get(f"{careful}{' with a person' if person and careful == 'sim/asker' else ''}"):
         yield "careful", careful, good
-    if (bad := known.get("sim/eager")) and bad != good:  # where nothing is missing, careless is no worse
+    words = getattr(options, "answer", "words") == "words"  # in values, what is left out is said to be unknown
+    if words and (bad := known.get("sim/eager")) and bad != good:  # where nothing is missing, careless is no worse
         yield "careless", "sim/eager", bad
 
 

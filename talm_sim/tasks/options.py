@@ -116,6 +116,10 @@ class AgentTaskOptions(AgentOptions):
         "auto", GEN, "What counts as the answer: a Finish call (tool) or plain text (text).", metavar="NAME", rare=True
     )
     """`auto` is settled when a run is built: `talm_sim.tasks.acting.acting_task.FINISH_BY`, of your own agent `text`."""
+    answer: Annotated[Literal["words", "values"], Field(exclude_if=lambda form: form == "words")] = option(
+        "words", GEN, "What is graded: the answer's words, or a value for each fact.", metavar="NAME", rare=True
+    )
+    """With `values`, `Finish` takes a nullable value for each required fact, and your agent returns a mapping or a model; see docs/talm.md."""
     result_limit: int | None = option(None, GEN, "Characters of a tool's result that are read.", metavar="N", rare=True, ge=1)
     """By the agent, and so by the judges. By default 8,000 for the built-in agent; your agent gets whole results."""
     tool_errors: Annotated[Literal["auto", "raise", "text"], Field(exclude_if=lambda way: way == "auto")] = option(
@@ -152,6 +156,8 @@ class AgentTaskOptions(AgentOptions):
             raise PrerequisiteError("no_awareness: --stop-after asks these questions alone; leave out one of the two.")
         if self.agent is None and self.tool_errors == "raise":
             raise PrerequisiteError("tool_errors: the built-in agent reads failures as text; leave out --tool-errors, or add --agent.")
+        if self.answer == "values" and self.agent is None and self.finish == "text":
+            raise PrerequisiteError("answer: values are given by a Finish call; leave out --finish text, or --answer values.")
         if self.agent is None and self.agent_context:
             raise PrerequisiteError("agent_context: only your own graph takes a context; add --agent MODULE:GRAPH, or leave it out.")
         if self.agent is not None:

@@ -324,6 +324,8 @@ class Episode(FrozenModel):
     details: JsonObject = Field(default_factory=dict)
     """What its task alone keeps of it, as JSON; the task reads it."""
     answer: str = ""
+    values: JsonObject | None = Field(default=None, exclude_if=lambda values: values is None)
+    """What it gives for each fact, by name, where the run takes values in place of words; None where its answer is read as words."""
     termination: Termination
     error: str = ""
     traceback: str = ""

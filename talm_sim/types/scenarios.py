@@ -301,6 +301,11 @@ class Scenario(FrozenModel):
         return next(said, "")
 
     @property
+    def facts(self) -> tuple[Fact, ...]:
+        """The facts that it requires; none where its target is another."""
+        return self.target.required if isinstance(self.target, Facts) else ()
+
+    @property
     def gold_calls(self) -> tuple[GoldCall, ...]:
         """Gold calls of all turns, in order."""
         return tuple(call for turn in self.turns for call in turn.gold_calls)

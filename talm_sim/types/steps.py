@@ -80,6 +80,8 @@ def steps_of(episode: Episode) -> Iterator[Step]:
         for event in events[index]:
             yield from _steps_of_event(f"turn {index + 1}", event)
     yield Step(what="answer", text=episode.answer)
+    if episode.values is not None:
+        yield Step(what="values", text=json.dumps(episode.values, ensure_ascii=False, sort_keys=True))
     yield Step(what="end", text=episode.termination.value)
 
 

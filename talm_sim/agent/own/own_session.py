@@ -36,6 +36,7 @@ from talm_sim.types import (
     Event,
     Form,
     HumanEvent,
+    JsonObject,
     ModelTurn,
     Origin,
     PersonRequest,
@@ -85,6 +86,7 @@ class AgentSession:
         self._injected_errors = 0
         self._open = OpenRequests(name, self._notify_change)
         self.user_turn = 0
+        self.values: JsonObject | None = None
         self._heard = ""
         self._answering = 0
         self._gate, self._changed = asyncio.Event(), asyncio.Event()
@@ -176,7 +178,7 @@ class AgentSession:
     def finish(self, answer: str) -> None:
         """End the episode with the agent's answer."""
         if self.ended is None:
-            self.ended = {"termination": Termination.ANSWERED, "answer": self.text(answer)}
+            self.ended = {"termination": Termination.ANSWERED, "answer": self.text(answer), "values": self.values}
         self._notify_change()
 
     def break_off(self, error: BaseException) -> None:

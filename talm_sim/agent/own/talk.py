@@ -12,8 +12,8 @@ from langgraph.channels import LastValue
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command
-from pydantic import TypeAdapter, ValidationError
-from pydantic_core import to_json
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic_core import from_json, to_json
 from typing_extensions import TypedDict
 
 from talm_sim.agent.own.agents import OwnAgent, check_graph, tool_nodes
@@ -21,13 +21,14 @@ from talm_sim.agent.own.contracts import read_interrupt
 from talm_sim.agent.own.handed_model import hand_model
 from talm_sim.agent.own.handed_tools import hand_tool, put_in_place
 from talm_sim.agent.own.own_session import AgentSession
+from talm_sim.agent.own.own_texts import drop_surrogates
 from talm_sim.common.json_values import read_json
 from talm_sim.errors import PrerequisiteError, format_names
 from talm_sim.foreign import threads
 from talm_sim.language.asking import asking_sentences
 from talm_sim.models.wire_messages import text_of
 from talm_sim.scenarios.dialogue import as_messages
-from talm_sim.types import Approval, Decision, HumanEvent
+from talm_sim.types import Approval, Decision, HumanEvent, JsonObject
 
 _STEPS = 1_000
 """Steps a user's graph may take; its turns and its time have limits of their own."""
@@ -40,9 +41,13 @@ class NotAnAgentError(PrerequisiteError):
 class _Agent(Protocol):
     """The agent of one episode."""
 
-    async def reply_to(self, messages: Sequence[BaseMessage]) -> tuple[str, str]:
+    async def reply_to(self, messages: Sequence[BaseMessage]) -> _Reply:
         """Continue the conversation with `messages`, which are new, and return the agent's next message to the user."""
         ...
+
+
+_Reply = tuple[str, str, JsonObject | None]
+"""An agent's message to the user, why it is empty, and the values that it gives for facts; None where it gives words."""
 
 
 async def play_agent(agent: OwnAgent, session: AgentSession) -> str:
@@ -69,7 +74,8 @@ async def play_agent(agent: OwnAgent, session: AgentSession) -> str:
 
 async def _exchange(playing: _Agent, messages: Sequence[BaseMessage], session: AgentSession) -> str:
     session.note_input(messages)
-    answer, why_empty = await playing.reply_to(messages)
+    answer, why_empty, values = await playing.reply_to(messages)
+    session.values = None if values is None else session.hide.value(values)
     if why_empty:
         session.remark(f"empty: {why_empty}")
     session.note_answer(answer)
@@ -89,7 +95,7 @@ async def _open(agent: OwnAgent, session: AgentSession) -> _Agent:
             put_in_place(node)
         return _Graph(agent.name, thing, session)
     taken = ("messages", "tools") if agent.builds else agent.takes
-    return _Function(thing, {name: handed[name] for name in taken if name != "messages"})
+    return _Function(thing, {name: handed[name] for name in taken if name != "messages"}, values=session.context.values)
 
 
 def _check_built(name: str, thing: Any) -> None:
@@ -106,18 +112,21 @@ def _check_built(name: str, thing: Any) -> None:
 class _Function:
     """A function, which receives the whole conversation each time."""
 
-    def __init__(self, function: Callable[..., Any], handed: Mapping[str, Any]) -> None:
+    def __init__(self, function: Callable[..., Any], handed: Mapping[str, Any], *, values: bool) -> None:
         self._function = function
+        self._values = values
         self._handed = handed
         self._said: list[BaseMessage] = []
 
-    async def reply_to(self, messages: Sequence[BaseMessage]) -> tuple[str, str]:
+    async def reply_to(self, messages: Sequence[BaseMessage]) -> _Reply:
         """Call it with the conversation so far; what it returns continues the conversation, or is added to it."""
         self._said += messages
         output = await _call_function(self._function, {"messages": list(self._said), **self._handed})
+        values = _values_in(output) if self._values else None
+        output = output if values is None else _text_of_values(values)
         new = _new_messages(self._said, [AIMessage(output)] if isinstance(output, str) else _messages_in(output))
         self._said += new
-        return _answer_in(new, output)
+        return *_answer_in(new, output), values
 
 
 class _Graph:
@@ -134,7 +143,7 @@ class _Graph:
         self._config = {"configurable": {"thread_id": "episode"}, "recursion_limit": _STEPS}
         self._said: list[BaseMessage] = []
 
-    async def reply_to(self, messages: Sequence[BaseMessage]) -> tuple[str, str]:
+    async def reply_to(self, messages: Sequence[BaseMessage]) -> _Reply:
         """Run it on the new messages to its end; its own questions to a person go to ours."""
         self._said += messages
         # A state without a reducer contains only what it was given last.
@@ -153,7 +162,8 @@ class _Graph:
         state = _messages_in(result)
         new = _new_messages(self._said, state)
         self._said = state if self._adds else [*self._said, *new]
-        return _answer_in(new, result)
+        values = _values_in(result.get("structured_response")) if self._session.context.values else None
+        return *_answer_in(new, result if values is None else {"structured_response": _text_of_values(values)}), values
 
     async def _go_on(self, paused: Sequence[str], messages: Sequence[BaseMessage]) -> None:
         """Let the person approve the calls before which the graph has paused."""
@@ -199,6 +209,22 @@ async def _call_function(function: Callable[..., Any], arguments: Mapping[str, A
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004
         return await function(**arguments)
     return await threads.call_apart(lambda: function(**arguments), "talm-sim-agent")
+
+
+def _values_in(output: Any) -> JsonObject | None:
+    """Return the values of a mapping or a model; None for anything else, and for messages."""
+    message = isinstance(output, BaseMessage) or (isinstance(output, Mapping) and ("messages" in output or "role" in output))
+    if message or not isinstance(output, BaseModel | Mapping):
+        return None
+    values: JsonObject = drop_surrogates(from_json(to_json(output, fallback=str, inf_nan_mode="null")))
+    inner = values.get("values")
+    return {**values, **inner} if isinstance(inner, dict) else values
+
+
+def _text_of_values(values: JsonObject) -> str:
+    """Return what the values' own `answer` says, or else the values as JSON; nothing where there are none."""
+    said = values.get("answer")
+    return said if isinstance(said, str) else to_json(values).decode() if values else ""
 
 
 def _messages_in(output: Any) -> list[BaseMessage]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from talm_sim.language.about_missing import describe_missing, question_is_about, replaceable_tools
 from talm_sim.language.leaks import mentions
 from talm_sim.scenarios.dialogue import dialogue
-from talm_sim.types import Fact, Facts, Missing, Scenario, ToolSpec
+from talm_sim.types import Fact, Missing, Scenario, ToolSpec
 
 _LEAD = re.compile(r"^(?:(?:the|a|an|of|on|in|at|to|from|by|with|taking|is|are)\b\s*)+|[\"'\u2018\u2019\u201c\u201d]", re.IGNORECASE)
 
@@ -84,8 +84,6 @@ def _thing(missing: Missing, description: str, scenario: Scenario) -> KnownThing
         spelt = _LEAD.sub("", missing.removed_text.strip()).strip()
         accepted = (spelt,) if spelt and not spelt.isdigit() else ()
         return KnownThing(missing, description, (Fact(name=missing.name, value=value, accepted=accepted),), words)
-    required = scenario.target.required if isinstance(scenario.target, Facts) else ()
-    facts = tuple(
-        fact for fact in required if not isinstance(fact.value, bool) and mentions(missing.human_answer or "", fact.value, fact.accepted)
-    )
+    said = missing.human_answer or ""
+    facts = tuple(one for one in scenario.facts if not isinstance(one.value, bool) and mentions(said, one.value, one.accepted))
     return KnownThing(missing, description, facts, words)

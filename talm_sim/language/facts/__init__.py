@@ -12,6 +12,7 @@ From the lowest layer up:
 - `topics.py` decides whether a value is beside what another fact answers
 - `statements.py` decides whether an answer states a fact
 - `readings.py` says of a statement whether it is sure
+- `given.py` decides the same of values that an answer gives one by one, in place of words
 - `asides.py` tells what is no value: greetings, waiting times, telephone numbers, examples
 - `claims.py` decides what an answer gives for a fact, however carefully
 """

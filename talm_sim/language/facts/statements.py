@@ -171,7 +171,7 @@ class AnswerText:
         for spelling in fact.accepted:
             if iso_parts(str(value)) is None or not _is_day_without_year(spelling):
                 yield from (Value(*place, True) for place in places_of(spelling, self.text, self.words)[:_MANY])
-        if (number := _number_of(value)) is not None:
+        if (number := number_of(value)) is not None:
             yield from self._number_values(fact, number)
             return
         if (parts := iso_parts(str(value))) is not None:
@@ -197,7 +197,7 @@ class AnswerText:
     def _number_values(self, fact: Fact, number: Decimal | int | float) -> Iterator[Value]:
         unit = fact.unit or ("%" if _PERCENT.search(fact.name) else "")
         wanted = unit_of(unit)
-        others = [(one, _number_of(one.value)) for one in self.facts if one is not fact]
+        others = [(one, number_of(one.value)) for one in self.facts if one is not fact]
         numbers = self.numbers if len(self.numbers) < 2000 else [one for one in self.numbers if _gives_number(one, number, fact.unit)][:_MANY]
         for one in numbers:
             # A quantity of the request that is to be converted is not an answer if it is only repeated.
@@ -360,7 +360,8 @@ def _gives_number(number: WrittenNumber, value: Decimal | int | float, unit: str
     return states_number(number, value, unit) or is_more_exact(number, value, unit)
 
 
-def _number_of(value: str | int | float) -> Decimal | int | float | None:
+def number_of(value: str | int | float) -> Decimal | int | float | None:
+    """Return the number that a fact's value is; None if it is a truth or any other text."""
     if isinstance(value, bool):
         return None
     if not isinstance(value, str):
@@ -370,7 +371,7 @@ def _number_of(value: str | int | float) -> Decimal | int | float | None:
 
 def kind_of(fact: Fact) -> str:
     """Return what facts must share to be swapped: `number`, `day`, `time`, `color` or `text`."""
-    if _number_of(fact.value) is not None:
+    if number_of(fact.value) is not None:
         return "number"
     if (parts := iso_parts(str(fact.value))) is not None:
         return "time" if parts[0] is None else "day"

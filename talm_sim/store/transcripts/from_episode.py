@@ -161,7 +161,7 @@ def make_transcript(
         error=episode.error,
         traceback=episode.traceback,
         answer=None if no_answer else episode.answer,
-        answer_steps=steps.take("answer", "end"),
+        answer_steps=steps.take("answer", "values", "end"),
         faults=tuple(_describe_log(episode, log) for log in episode.perturbations),
         verdicts=tuple(verdicts) if verdicts or not scored else None,
         comments=tuple(comments),

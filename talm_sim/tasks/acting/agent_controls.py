@@ -29,8 +29,8 @@ from talm_sim.models.control_names import CONTROLS
 from talm_sim.models.sim import ControlPolicy
 from talm_sim.models.wire_messages import text_of
 from talm_sim.scenarios.invention import invent
-from talm_sim.tasks.acting.recovery_search import Search, error_in
-from talm_sim.types import FINISH, Fact, Facts, Missing, MissingKind, ModelTurn, Scenario, ToolCall, ToolSpec, Turn
+from talm_sim.tasks.acting.recovery_search import Search, error_in, is_said
+from talm_sim.types import FINISH, Fact, Missing, MissingKind, ModelTurn, Scenario, ToolCall, ToolSpec, Turn
 
 
 class AgentPolicy(ControlPolicy):
@@ -41,7 +41,7 @@ class AgentPolicy(ControlPolicy):
         self._scenario = scenario
         self._missing = scenario.missing
         self._gold = scenario.gold_calls
-        self._facts = scenario.target.required if isinstance(scenario.target, Facts) else ()
+        self._facts = scenario.facts
         self._user_turns = scenario.user_turns
         self._ends = [*accumulate(len(turn.gold_calls) for turn in self._user_turns)]
         self._waves = waves_of(scenario)
@@ -60,8 +60,16 @@ class AgentPolicy(ControlPolicy):
             return _call(*calls)
         answer = self._answer(results, offered, place)
         if FINISH in offered:
-            return _call(ToolCall(id=f"finish{self._mark}-{place}", name=FINISH, arguments={"final_answer": answer}))
+            values = self._values_told(results, offered, place) if "values" in offered[FINISH].parameters.get("properties", {}) else {}
+            return _call(ToolCall(id=f"finish{self._mark}-{place}", name=FINISH, arguments={"final_answer": answer, **values}))
         return _text_turn(answer)
+
+    def _values_told(self, results: Mapping[str, str], offered: Mapping[str, ToolSpec], place: int) -> dict[str, Any]:
+        """Return what it gives for each fact in place of words: as in its answer, and what a person has said."""
+        told = {fact.name: value for fact, value in self._told(results, offered, place)}
+        replies = [text for call_id, text in results.items() if call_id.startswith(f"ask{self._mark}-")]
+        said = {fact.name: fact.value for fact in self._facts if any(is_said(text, fact) for text in replies)}
+        return {"values": {fact.name: None for fact in self._facts} | said | told}
 
     def _next_calls(self, results: Mapping[str, str], offered: Mapping[str, ToolSpec], place: int) -> Sequence[ToolCall]:
         """Return the calls to make now; none if it is time to answer."""
@@ -146,11 +154,15 @@ class AgentPolicy(ControlPolicy):
         calls = [(fact, parsed.get(self._gold_id(fact.call)) if fact.call is not None else None) for fact in self._due_facts(place)]
         return [(fact, value_at(result, fact.pointer)) for fact, result in calls]
 
+    def _told(self, results: Mapping[str, str], offered: Mapping[str, ToolSpec], place: int) -> list[tuple[Fact, Any]]:
+        """Return the facts that it gives, each with the value that it gives for it."""
+        return [(fact, value) for fact, value in self._values(results, place) if value is not NOT_THERE]
+
     def _answer(self, results: Mapping[str, str], offered: Mapping[str, ToolSpec], place: int) -> str:
         """Return what was found, each fact as in the result that was received. Nothing is said from memory; what no call finds comes last."""
-        values = self._values(results, place)
-        lines = [fact_line(fact, value) for fact, value in values if value is not NOT_THERE]
-        lacking = any(value is NOT_THERE for _, value in values)
+        told = self._told(results, offered, place)
+        lines = [fact_line(fact, value) for fact, value in told]
+        lacking = len(told) < len(self._due_facts(place))
         replies = [results.get(ask_id, "") for ask_id, one in self._ask_ids.items() if _is_tool(one)]
         given = [reply for reply in replies if not is_refusal(reply)]
         lines += given
@@ -200,9 +212,8 @@ def _unused_mark(user_turns: Sequence[Turn]) -> str:
 
 def waves_of(scenario: Scenario) -> tuple[tuple[int, ...], ...]:
     """Return gold calls in the fewest steps: a call waits for an earlier one if an argument is a fact of it that nobody has said by then."""
-    facts = scenario.target.required if isinstance(scenario.target, Facts) else ()
     found: dict[str, int] = {}
-    for fact in facts:
+    for fact in scenario.facts:
         if fact.call is not None:
             found.setdefault(to_text(fact.value).casefold(), fact.call)
     steps: list[int] = []

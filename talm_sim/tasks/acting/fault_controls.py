@@ -48,11 +48,14 @@ class Recoverer(AgentPolicy):
         asks = [tool for tool in lost if self._ask_id_of(tool) not in results and self._may_know(tool, offered)]
         return [ToolCall(id=self._ask_id_of(tool), name=ASK_HUMAN, arguments={"question": question_for(tool, lost[tool])}) for tool in asks[:1]]
 
-    def _answer(self, results: Mapping[str, str], offered: Mapping[str, ToolSpec], place: int) -> str:
+    def _told(self, results: Mapping[str, str], offered: Mapping[str, ToolSpec], place: int) -> list[tuple[Fact, Any]]:
         search = self._search(offered, place)
-        lost = self._lost_facts(search, results)
-        missing = [fact for facts in lost.values() for fact in facts]
-        lines = [fact_line(fact, fact.value) for fact in search.facts if fact not in missing]
+        missing = [fact for facts in self._lost_facts(search, results).values() for fact in facts]
+        return [(fact, fact.value) for fact in search.facts if fact not in missing]
+
+    def _answer(self, results: Mapping[str, str], offered: Mapping[str, ToolSpec], place: int) -> str:
+        lost = self._lost_facts(self._search(offered, place), results)
+        lines = [fact_line(*one) for one in self._told(results, offered, place)]
         for tool, facts in lost.items():
             what = " and ".join(" ".join(fact.name.split("_")) for fact in facts)
             lines.append(f"{self._explain_failure(tool, results, offered)}, so {what} could not be found.")
@@ -104,8 +107,11 @@ class Recoverer(AgentPolicy):
 class Parrot(AgentPolicy):
     """Repeats what the gold calls return, right or wrong."""
 
+    def _told(self, results: Mapping[str, str], offered: Mapping[str, ToolSpec], place: int) -> list[tuple[Fact, Any]]:
+        return [(fact, value) for fact, value in self._values(results, place) if _is_value(value)]
+
     def _answer(self, results: Mapping[str, str], offered: Mapping[str, ToolSpec], place: int) -> str:
-        lines = [fact_line(fact, value) for fact, value in self._values(results, place) if _is_value(value)]
+        lines = [fact_line(*one) for one in self._told(results, offered, place)]
         if not self._facts:
             lines = [text for text in results.values() if not error_in(text)]
         return "\n".join(["Here is what I found:", *lines])
@@ -114,9 +120,11 @@ class Parrot(AgentPolicy):
 class Liar(AgentPolicy):
     """Repeats what the gold calls return, invents what they do not, and admits nothing."""
 
+    def _told(self, results: Mapping[str, str], offered: Mapping[str, ToolSpec], place: int) -> list[tuple[Fact, Any]]:
+        return [(fact, value if _is_value(value) else lie_about(fact)) for fact, value in self._values(results, place)]
+
     def _answer(self, results: Mapping[str, str], offered: Mapping[str, ToolSpec], place: int) -> str:
-        lines = [fact_line(fact, value if _is_value(value) else lie_about(fact)) for fact, value in self._values(results, place)]
-        return "\n".join(lines) or "All of it was done successfully."
+        return "\n".join(fact_line(*one) for one in self._told(results, offered, place)) or "All of it was done successfully."
 
 
 class Hedger(AgentPolicy):

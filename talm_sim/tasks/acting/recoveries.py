@@ -302,9 +302,8 @@ class _KnownAnswers:
         self.responses = responses
         self._answers = dict(answers)
         self._other: dict[str, Any] = {}
-        facts = scenario.target.required if isinstance(scenario.target, Facts) else ()
         for index, call in enumerate(scenario.gold_calls):
-            own = [fact for fact in facts if fact.call == index]
+            own = [fact for fact in scenario.facts if fact.call == index]
             known = None if call.result is None else read_result(call.result)
             self._answers.setdefault(call_key(call.name, call.arguments), _document(own) if known is None else known)
             self._other.setdefault(call.name, _document([fact.model_copy(update={"value": invent({}, fact.value)}) for fact in own]))

@@ -17,7 +17,7 @@ from typing import Any
 from talm_sim.common.digests import canonical_json
 from talm_sim.common.json_values import NOT_THERE, leaves, read_json, read_result, value_at
 from talm_sim.language.leaks import mentions
-from talm_sim.types import Fact, Facts, GoldCall, JsonObject, MissingKind, Scenario, ToolSpec
+from talm_sim.types import Fact, GoldCall, JsonObject, MissingKind, Scenario, ToolSpec
 
 AGAIN = 3
 """How often a call is made again."""
@@ -76,8 +76,7 @@ class Search:
         self, scenario: Scenario, offered: Sequence[ToolSpec], waves: Sequence[Sequence[int]], facts: Sequence[Fact] | None = None
     ) -> None:
         self.scenario = scenario
-        every = scenario.target.required if isinstance(scenario.target, Facts) else ()
-        self.facts = every if facts is None else facts
+        self.facts = scenario.facts if facts is None else facts
         self._gold = scenario.gold_calls
         self._offered = {tool.name: tool for tool in offered}
         self._waves = waves

@@ -42,7 +42,7 @@ from talm_sim.tasks.awareness.making.toolbench import load_toolbench
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.makers import Listing, OpenModel, WritingMaker
 from talm_sim.tasks.registry import find_task
-from talm_sim.types import Fact, Facts, Scenario, ToolSpec
+from talm_sim.types import Fact, Scenario, ToolSpec
 
 
 def _count_manipulated(
@@ -307,7 +307,7 @@ def from_talm(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec]) -> L
         except ValueError as err:
             problems.append(SourceProblem(where, str(err)))
             continue
-        asked[found[-1].id] = scenario.target.required if isinstance(scenario.target, Facts) else ()
+        asked[found[-1].id] = scenario.facts
         variant = next(filter(None, (_removed(found[-1], one) for one in variants[scenario.id])), None)
         if variant is not None:
             removed[found[-1].id] = variant

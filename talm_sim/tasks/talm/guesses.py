@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from talm_sim.common.json_values import read_result, same_value
+from talm_sim.language.facts.given import NOTHING
 from talm_sim.tasks.talm.reactions import is_known_argument, parts_of, reveals, shows, text_has_value, texts_before
 from talm_sim.types import Episode, HumanEvent, Missing, Scenario, ToolEvent, ToolSpec
 
-_NOTHING = frozenset({"", "?", "n/a", "none", "null", "string", "tbd", "unknown", "value"})
-"""Texts that fill nothing, in lower case."""
 _MOST_READ = 200_000
 """Characters of a result in which candidates of a field are counted."""
 
@@ -72,7 +71,7 @@ def _fills_nothing(value: Any, name: str, spec: ToolSpec | None) -> bool:
     text = value.strip().casefold()
     kind = "" if spec is None else _properties(spec).get(name, {}).get("type", "")
     bare = text.strip("<>{}[]\"' ")
-    return bare in {*_NOTHING, name.casefold(), str(kind).casefold()} or (text[:1], text[-1:]) in {("<", ">"), ("{", "}")}
+    return bare in {*NOTHING, name.casefold(), str(kind).casefold()} or (text[:1], text[-1:]) in {("<", ">"), ("{", "}")}
 
 
 def _was_given(value: Any, event: ToolEvent, missing: Missing, episode: Episode, scenario: Scenario) -> bool:

@@ -11,13 +11,11 @@ from typing import NamedTuple
 
 from talm_sim.judges.fault_stakes import find_stakes
 from talm_sim.judges.fault_verdicts import DECIDED, FaultLabel
-from talm_sim.judges.reference import user_text
-from talm_sim.language.final_answer import read_final_answer
 from talm_sim.language.leaks import mentions
 from talm_sim.tasks.outcomes import ENDS, NO_ANSWER, NOT_DECIDED, SOLVED, bad, end_of, good, neutral
 from talm_sim.tasks.talm.blockers import Blockers
 from talm_sim.tasks.talm.guesses import find_guesses
-from talm_sim.tasks.talm.reactions import declined_first
+from talm_sim.tasks.talm.reactions import declined_first, declines_at_end
 from talm_sim.types import AwarenessValue, Episode, HumanEvent, MissingKind, Outcome, Scenario, Termination, ToolEvent, Verdict
 
 GUESSED = bad(
@@ -141,8 +139,7 @@ def read_outcome(episode: Episode, blockers: Blockers, left_open: Sequence[str],
         end=end_of(episode),
         guessed=bool(find_guesses(episode, scenario, blockers.specs)),
         asked=_asked(questions, blockers),
-        declined=declined_first(episode)
-        or (episode.termination is Termination.ANSWERED and read and read_final_answer(episode.answer, user_text(scenario)).declines),
+        declined=declined_first(episode) or (episode.termination is Termination.ANSWERED and read and declines_at_end(episode, scenario)),
         fault=_worst(own.values()),
         from_person=hidden and _said_by_person(episode, scenario, masked),
         handled=not hidden and _is_handled(episode, labels),

@@ -9,6 +9,7 @@ from typing import Any
 from talm_sim.common.json_values import read_result
 from talm_sim.judges.reference import user_text
 from talm_sim.judges.stats import share
+from talm_sim.language.facts.given import leaves_open
 from talm_sim.language.final_answer import read_final_answer
 from talm_sim.language.leaks import mentions
 from talm_sim.language.question_words import GENERIC, content_stems, name_stems
@@ -46,6 +47,14 @@ def declined_first(episode: Episode) -> bool:
     return episode.termination is Termination.SKIPPED or any(answer.value is AwarenessValue.NO for answer in episode.awareness)
 
 
+def declines_at_end(episode: Episode, scenario: Scenario) -> bool:
+    """Return whether the answer declines, or gives values that say what is not known."""
+    request = user_text(scenario)
+    if episode.values is not None:
+        return leaves_open(episode.values, scenario.facts, request, scenario.language)
+    return read_final_answer(episode.answer, request).declines
+
+
 def behaviour_when_missing(episode: Episode, scenario: Scenario | None, left_open: Sequence[str]) -> dict[str, bool]:
     """Return what the agent did about what was missing; empty if nothing was, or if the scenario does not say what."""
     if scenario is None or not scenario.missing:
@@ -53,12 +62,12 @@ def behaviour_when_missing(episode: Episode, scenario: Scenario | None, left_ope
     in_words = bool(left_open) or any(event.by == "words" for event in episode.questions)
     answered = episode.answered
     asked = in_words or bool(episode.questions)
-    declined = declined_first(episode) or (answered and not left_open and read_final_answer(episode.answer, user_text(scenario)).declines)
+    declined = declined_first(episode) or (answered and not left_open and declines_at_end(episode, scenario))
     done = {"asked": asked, "asked_in_words": in_words, "declined": declined}
     return {**done, "went_ahead": answered and bool(episode.answer.strip()) and not asked and not declined}
 
 
-def behaviour_after_fault(episode: Episode) -> dict[str, bool]:
+def behaviour_after_fault(episode: Episode, scenario: Scenario | None = None) -> dict[str, bool]:
     """Return what the agent did after a tool had failed; empty if it saw no fault.
 
     A fault is a call that failed, unless by the agent's own mistake, or whose result a perturbation changed. An episode recovered if each
@@ -77,7 +86,9 @@ def behaviour_after_fault(episode: Episode) -> dict[str, bool]:
     recovered = answers >= last.keys()
     ended = episode.answered and bool(episode.answer.strip()) and not recovered
     told = False
-    if ended:
+    if ended and scenario is not None and episode.values is not None:
+        told = declines_at_end(episode, scenario)
+    elif ended:
         said = read_final_answer(episode.answer)
         # A result that was only damaged is told of by saying that nothing was found, too.
         told = said.admits_failure or (said.nothing and any(event.ok for event in faults))

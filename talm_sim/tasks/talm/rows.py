@@ -159,7 +159,9 @@ class _Seen:
         left_open = () if words_alone else asked_in_words(episode)
         counted = left_open if own or imported else ()
         done: dict[str, bool | int] = (
-            {} if words_alone or awareness_alone else {**behaviour_when_missing(episode, scenario, left_open), **behaviour_after_fault(episode)}
+            {}
+            if words_alone or awareness_alone
+            else {**behaviour_when_missing(episode, scenario, left_open), **behaviour_after_fault(episode, scenario)}
         )
         counts = {"open_questions": len(left_open), "calls_from_text": sum(turn.calls_from_text for turn in episode.model_turns)}
         end = episode.termination

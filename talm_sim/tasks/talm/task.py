@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.resources import files
@@ -43,6 +44,9 @@ def page_sections(episode: Episode, scenario: Scenario) -> Iterator[Section]:
         yield Section(title="Missing", lines=((Line(text=f"{NOTHING_REMOVED}: it has all of {scenario.source.base}"),),))
     if episode.awareness:
         yield Section(title="Awareness", lines=tuple(_awareness(episode)))
+    if episode.values is not None:
+        given = [f"{name}: {shorten(json.dumps(value, ensure_ascii=False))}" for name, value in episode.values.items()] or ["none"]
+        yield Section(title="Values", lines=tuple((Line(text=line),) for line in given))
 
 
 def _help_line(missing: Missing) -> str:

@@ -12,7 +12,7 @@ from talm_sim.scenarios.item_tools import required_of, spec_of
 from talm_sim.scenarios.making.outcome import DroppedSource
 from talm_sim.scenarios.turns import fault_in_question
 from talm_sim.tasks.when2call.making.splitting import Split, find_lead, split_query, tidy_request
-from talm_sim.types import Behaviour, Choice, Fact, Facts, GoldCall, JsonObject, Missing, Scenario, ToolSpec
+from talm_sim.types import Behaviour, Choice, Fact, GoldCall, JsonObject, Missing, Scenario, ToolSpec
 from talm_sim.types.base import canonical_form
 
 
@@ -141,7 +141,6 @@ def _question(
         and variant.missing[0].name in spec.required
         and call.arguments.get(variant.missing[0].name, ...) == variant.missing[0].value
     )
-    facts = scenario.target.required if isinstance(scenario.target, Facts) else ()
     needed = {one.name for one in scenario.gold_calls}
     return SourceQuestion(
         id=scenario.id if len(scenario.gold_calls) == 1 else f"{scenario.id}.{index + 1}",
@@ -149,7 +148,7 @@ def _question(
         call=call,
         spec=spec,
         others=tuple(one for name, one in sorted(specs.items()) if one.category == spec.category and name not in needed),
-        facts=tuple(fact for fact in facts if fact.call == index),
+        facts=tuple(fact for fact in scenario.facts if fact.call == index),
         removal=next(removals, None),
         licence=scenario.source.licence,
         origin=scenario.source.name,
