@@ -24,7 +24,7 @@ from talm_sim.types.base import canonical_form
 
 VERDICTS = Path(__file__).resolve().parent.parent / "seeds" / "verdicts"
 DRAWN = 150
-DRAWS = {"talm": 5, "when2call": 4, "awareness": 3, "refusal": 3}
+DRAWS = {"talm": 5, "when2call": 5, "awareness": 3, "refusal": 3}
 """The number of each task's last draw, which is its seed."""
 
 

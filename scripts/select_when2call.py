@@ -1,6 +1,6 @@
 """Select the packaged items of task when2call from generated rows: as many of every class, and one row of every class from each source.
 
-    scripts/select_when2call.py ITEMS OUT [--at-least 300] [--most 600] [--seed 2]
+    scripts/select_when2call.py ITEMS OUT [--at-least 300] [--most 600] [--seed 10]
 
 A source counts where all three of its items were made, so that question and options differ between classes in nothing but what makes the
 class; categories take turns, and the three rows of a source show as many tools. A model may do the work of some tools in its head: where one of
