@@ -23,15 +23,16 @@ from talm_sim.language.facts.statements import AnswerText, kind_of, number_of, s
 from talm_sim.language.facts.units import unit_of
 from talm_sim.types import Fact, JsonObject
 
-NOTHING = frozenset({"", "?", "n/a", "none", "null", "string", "tbd", "unknown", "value"})
+NOTHING = frozenset({"", "?", "n/a", "none", "null", "string", "tbd", "unknown", "value", "nan", "yyyy-mm-dd", "hh:mm"})
 """Texts that fill nothing, in lower case."""
-_NOT_GIVEN = NOTHING | {"-", "na", "nil", "not available", "not given", "not known", "unavailable"}
+_NOT_GIVEN = NOTHING | {"-", "\u2013", "\u2014", "na", "not found", "nil", "not available", "not given", "not known", "unavailable"}
 _TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
 _LIKE = 0.5
 """Share of common letters from which on a name may be a spelling of another."""
 _COUNTING = re.compile(r"(?:^|_)(?:first|second|third|fourth|fifth|sixth|\d+)(?=_|$)")
 _SIGN = re.compile(r"[+#\u2212-](?!\w)|[^\w\s!-/:-@\[-`{-~]")
 """A sign that folding drops: `A-` is not `A`, and `3\u2666` is not `3`."""
+_PLAIN = re.compile(r"-?(?:\d+(?:\.\d+)?|\.\d+)")
 _FORMS = {"day": "YYYY-MM-DD, with THH:MM if it has a time.", "time": "HH:MM, 24 hours.", "color": "#rrggbb."}
 
 
@@ -114,9 +115,11 @@ def _read(given: Any, fact: Fact, request: str, locale: str) -> Reading:
 
 def _read_number(said: str, given: Any, fact: Fact, locale: str, unsure: Reading) -> Reading:
     """Read a number that is in the fact's unit; one that is a hundred times as much, or as little, may be a share or per cent."""
-    if isinstance(given, str):
+    if isinstance(given, str) and not _PLAIN.fullmatch(said):
         return _read_text(said, fact, "", locale, unsure)
-    read, value = _read_text(f"{Decimal(repr(given)):f} {fact.unit}", fact, "", locale, unsure), float(number_of(fact.value) or 0)
+    written = said if isinstance(given, str) else f"{Decimal(repr(given)):f}"
+    given, value = float(written), float(number_of(fact.value) or 0)
+    read = _read_text(f"{written} {fact.unit}", fact, "", locale, unsure)
     if given * value < 0:  # an accepted spelling stands behind any minus
         return Reading(False)
     is_share = unit_of(fact.unit) == "percent" or (not fact.unit and 0 < abs(value) < 1)
