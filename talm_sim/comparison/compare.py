@@ -231,9 +231,8 @@ def compare_sides(
     differences = _with_verdicts([Difference(**one) for one in found])
     of_people = bool(measures) and all(is_of_people(measure) for *_, measure in wanted)
     judged = next((measure for *_, measure in wanted), None) if of_people and len(measures) == 1 else None
-    changed = _changes(first, second)
     asked = {measure.name for *_, measure in wanted if is_of_people(measure)}
-    people = [letter for letter, side in zip("AB", (first, second), strict=True) if asked & {one.measure.name for one in side.columns}]
+    people = [name for name, side in (("A", first), ("B", second)) if asked & {one.measure.name for one in side.columns}]
     return Comparison(
         first=first.name + (f":{groups[0]}" if across else ""),
         second=second.name + (f":{groups[1]}" if across else ""),
@@ -251,8 +250,8 @@ def compare_sides(
         selected=selected,
         common_calls=share_of_common_calls(paired) if selected else None,
         people=compare_people(paired),
-        changed=changed,
-        warnings=tuple(_warnings(first, second, changed, differences, people)),
+        changed=_changes(first, second),
+        warnings=tuple(_warnings(first, second, _changes(first, second), differences, people)),
     )
 
 
@@ -269,9 +268,8 @@ def _check_alike(first: Side, second: Side, groups: tuple[str, str] | None) -> N
     names = f"{first.name} and {second.name}"
     if first.task != second.task:
         raise NotComparableError(f"{names}: are of different tasks ({first.task}, {second.task}); compare runs of one task.")
-    forms = [side.settings.get("answer", "words") for side in (first, second)]
-    if forms[0] != forms[1]:
-        raise NotComparableError(f"{names}: differ in --answer ({forms[0]}, {forms[1]}), so other things were graded; run both with one.")
+    if len(set(forms := [side.settings.get("answer", "words") for side in (first, second)])) > 1:
+        raise NotComparableError(f"{names}: differ in --answer ({', '.join(forms)}), so other things were graded; run both with one.")
     shared = set(groups or {row.group for row in first.rows} & {row.group for row in second.rows})
     one, other = first.judges_of(shared), second.judges_of(shared)
     # Only where something was perturbed is there anything to label.
@@ -288,8 +286,7 @@ def _check_alike(first: Side, second: Side, groups: tuple[str, str] | None) -> N
                 "If they differ even then, the judge reads other files for each, such as two versions of a benchmark: they cannot be compared."
             )
     for option in sorted(first.scoring.keys() | second.scoring.keys()):
-        values = [side.scoring.get(option) for side in (first, second)]
-        if values[0] != values[1]:
+        if (values := [side.scoring.get(option) for side in (first, second)])[0] != values[1]:
             flag = option.replace("_", "-")
             raise NotComparableError(f"{names}: differ in --{flag} ({values[0]}, {values[1]}); judge one again: talm-sim judge RUN --{flag} X.")
 

@@ -226,9 +226,8 @@ class StoredRun(RunFiles):
     def tool_traffic(self) -> Counter[str]:
         """Count the finished episodes by how they reached their tools (live, replay or record); empty if all did as configured."""
         with self._open_connection() as conn:
-            if not stored_documents.meta(conn, stored_documents.MIXED, bool):
-                return Counter()
-            return Counter(episode.tools for episode in stored_documents.episodes(conn, None) if episode.tools)
+            mixed = stored_documents.meta(conn, stored_documents.MIXED, bool)
+            return Counter(episode.tools for episode in stored_documents.episodes(conn, None) if episode.tools) if mixed else Counter()
 
     def episodes(self, group: str | None = None) -> Iterator[Episode]:
         """Yield the finished episodes of one group or of all, in planned order."""

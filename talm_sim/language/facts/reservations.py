@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from talm_sim.language.calendar_words import WEEKDAYS
+from talm_sim.language.calendar_words import MONTHS, WEEKDAYS
 from talm_sim.language.facts.asserted import Sentences
 from talm_sim.language.facts.names import normalize
 
@@ -219,7 +219,7 @@ def _of_somebody_else(spot: _Spot) -> Reservation | None:
     rest = stems(f"{text[:begin]} {text[end:]}")
     if subject and named and named <= rest and not stems(subject[1]) & (named | stems(request)) and not named & stems(text[begin:end]):
         return Reservation(f"it is said of the {subject[1]}", sure=False)
-    asked = [name for name in _names(request) if len(name) > 2]
+    asked = [name for name in _names(request) if len(name) > 2 and name.lower().removesuffix("s") not in {*WEEKDAYS, *MONTHS}]
     if len({name.split()[-1] for name in asked}) != 1 or asked[0].lower() in text[begin:end].lower():
         return None
     others = [*_names(f". {text[begin : spot.place[0]]}"), *_FIRST_NAME.findall(text[begin : spot.place[0]])]

@@ -236,7 +236,13 @@ class AnswerText:
         if not fact.unit or self.language != "en" or behind.startswith(fact.unit):
             return ""
         said = number.unknown if known else number.unknown or number.unit
-        return f"the unit '{said}' is not known" if said else ""
+        if said or not known or number.unit or (value := number_of(fact.value)) is None:
+            return f"the unit '{said}' is not known" if said else ""
+        others = [(number_of(one.value), one.unit) for one in self.facts if one.name != fact.name] + [(value, fact.unit)]
+        span = SPAN.match(self.text, number.end)  # "30 to 60 km"
+        rivals = [one for one in self.numbers if one.unit and self._may_be(one, known) and not (span and span.end() == one.start)]
+        rivals = [one for one in rivals if not any(other is not None and _gives_number(one, other, unit) for other, unit in others)]
+        return f"it has no unit beside {self.text[rivals[0].start : rivals[0].end]} {rivals[0].unit}" if rivals else ""
 
     def _may_be(self, number: WrittenNumber, unit: str) -> bool:
         """Return whether a number could be given for a fact: nothing says that it is of another kind."""
@@ -263,7 +269,7 @@ class AnswerText:
 
     def _of_another(self, fact: Fact, said: WrittenDate | WrittenTime) -> bool:
         """Return whether a day or time is one that the request names, or another fact's value, and not this one's."""
-        values = [(one is fact, iso_parts(str(one.value))) for one in self.facts or (fact,)]
+        values = [(one.name == fact.name, iso_parts(str(one.value))) for one in self.facts or (fact,)]  # a day with a time is asked by parts
         matches = {own for own, parts in values if parts is not None and self._is_part(said, parts)}
         if True in matches:
             return False

@@ -11,7 +11,7 @@ from talm_sim.language.facts.given import gives_another, leaves_open, read_value
 from talm_sim.language.facts.readings import Reading
 from talm_sim.types import Fact
 
-CASES = [json.loads(line) for line in Path(__file__).with_name("given_values.jsonl").read_text(encoding="utf-8").splitlines()]
+CASES = [json.loads(line) for line in (Path(__file__).parent / "values" / "given.jsonl").read_text(encoding="utf-8").splitlines()]
 """Each a fact, what was given for it, and a label: `right`, `wrong`, `not given`, or `open` where nobody can tell; no key `given` is an
 absent name. Labelled by one person before the rules were run, which were then corrected by them: they say nothing of other values."""
 SAID = {Reading(True): "right", Reading(False): "wrong", Reading(None): "not given"}
