@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from talm_sim.language.leaks import tokens
+from talm_sim.language.sentences import split_sentences
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
 _FUNCTION = re.compile(
@@ -69,7 +70,6 @@ _VAGUE = re.compile(
     re.IGNORECASE,
 )
 _SUFFIX = re.compile(r"(?:['\u2019]s|(?<=[A-Z])s)$")
-_SENTENCE = re.compile(r"(?<=[.?!:])\s+")
 
 
 def words(text: str) -> list[str]:
@@ -135,7 +135,7 @@ def names_new_things(text: str, known: Sequence[str]) -> str:
     """Return the first name or number of `text` that no `known` text holds. A sentence's first word may be capitalized for its place."""
     there = {token for one in known for token in tokens(one)}
     run = "".join(tokens(" ".join(known)))
-    for sentence in _SENTENCE.split(text):
+    for sentence in split_sentences(text, also=":"):
         for index, word in enumerate(_WORD.findall(sentence)):
             named = word[0].isupper() and index > 0 and word != "I" and not word.startswith(("I'", "I\u2019"))
             plain = _SUFFIX.sub("", word)

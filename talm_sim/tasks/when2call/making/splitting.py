@@ -14,6 +14,7 @@ from typing import Any
 
 from talm_sim.language.leaks import mentions
 from talm_sim.language.question_words import content_stems
+from talm_sim.language.sentences import last_sentence
 from talm_sim.types import GoldCall, ToolSpec
 
 _OPENER = (
@@ -30,7 +31,6 @@ _LEADS_OVER = re.compile(
 )
 _ALSO = re.compile(r"\balso\s+|(?:,|(?<!\s))\s++as well(?=[.?!,;]|$)", re.IGNORECASE)
 _BARE_PLEASE = re.compile(r"^please (?=(?:the|a|an)\b)", re.IGNORECASE)
-_LAST_SENTENCE = re.compile(r"(?:.*[.?!:]\s)?(.*)$", re.DOTALL)
 _INTERROGATIVE = re.compile(r"^\W*(?:how|what|which|when|where|who|(?:at|on|by|in) (?:how|what|which))\b", re.IGNORECASE)
 
 _LEAD = re.compile(
@@ -148,8 +148,7 @@ def find_lead(first: str) -> str:
     >>> find_lead("Hello! Can you say how long it is")
     'Can you say'
     """
-    last = _LAST_SENTENCE.match(first)
-    found = _LEAD.match(last[1]) if last and first[-1:] not in ".?!" else None
+    found = _LEAD.match(last_sentence(first, also=":").strip()) if first[-1:] not in ".?!" else None
     return found[0] if found else ""
 
 
@@ -168,6 +167,5 @@ def tidy_request(part: str, *, capital: bool, lead: str = "") -> str:
     if capital and text:
         text = text[0].upper() + text[1:]
     if text and text[-1] not in ".?!":
-        last = _LAST_SENTENCE.match(text)
-        text += "?" if last and _INTERROGATIVE.search(last[1]) else "."
+        text += "?" if _INTERROGATIVE.search(last_sentence(text, also=":").strip()) else "."
     return text
