@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from pydantic_core import from_json
 from vcr.cassette import Cassette
 from vcr.matchers import requests_match
 from vcr.persisters.filesystem import CassetteNotFoundError
@@ -33,8 +34,8 @@ class IndexedCassette(Cassette):  # type: ignore[misc]  # vcrpy has no types
         self.answers: list[HttpResponse] = []
         self._hide = hide
         self._exact: dict[str, list[int]] = {}
-        self._as_recorded: dict[str, list[int]] = {}
-        self._compared = 0
+        self._as_long: dict[tuple[str, int], list[int]] = {}
+        self._values: dict[int, Any] = {}
         self._canonical: dict[str, list[int]] = {}
         self._safe: list[Request] = []
         self._ignored = ignored
@@ -55,6 +56,7 @@ class IndexedCassette(Cassette):  # type: ignore[misc]  # vcrpy has no types
         self.entries.append((key, len(same)))
         self.answers.append(answer)
         same.append(len(self.entries) - 1)
+        self._as_long.setdefault((request.uri, len(request.body or b"")), []).append(len(self.entries) - 1)
 
     def _responses(self, request: Request) -> Iterator[tuple[int, Mapping[str, Any]]]:
         """Yield places and contents of the interactions that answer `request`: exact ones first, then those that mean the same."""
@@ -64,10 +66,13 @@ class IndexedCassette(Cassette):  # type: ignore[misc]  # vcrpy has no types
             if requests_match(request, stored, self._match_on):
                 yield place, response
         # An SDK writes the fields of a body in an order of its own. This is known without redaction, which is what takes the time.
-        for place in range(self._compared, len(self.data)):
-            self._as_recorded.setdefault(canonical_key(self.data[place][0]), []).append(place)
-        self._compared = len(self.data)
-        yield from ((place, self.data[place][1]) for place in self._as_recorded.get(canonical_key(request), ()))
+        if (asked := _value(request)) is not None:
+            for place in self._as_long.get((request.uri, len(request.body)), ()):
+                stored, response = self.data[place]
+                if place not in self._values:
+                    self._values[place] = _value(stored)
+                if stored.method == request.method and self._values[place] == asked:
+                    yield place, response
         safe, safe_requests = self._hide(request), self.safe_requests()
         for places in (self._canonical.get(canonical_key(safe), ()), self._redacted_places()):
             for place in places:
@@ -119,6 +124,14 @@ class IndexedCassette(Cassette):  # type: ignore[misc]  # vcrpy has no types
 
     def _redacted_places(self) -> list[int]:
         return [place for place, request in enumerate(self.safe_requests()) if has_redacted_value(request)]
+
+
+def _value(request: Request) -> Any:
+    """Return the value of a body that is JSON; None of any other, and of none."""
+    try:
+        return from_json(request.body) if request.body else None
+    except ValueError:
+        return None
 
 
 class Ambiguous(Exception):
