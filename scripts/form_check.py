@@ -118,6 +118,8 @@ class _Classifier:
         # AdaGrad: a rare word gets as long a step as a common one.
         seen = [[1e-8] * len(row) for row in self._weights]
         share = Counter(column for row in rows for column, _ in row)
+        shares = [math.inf, *(share[column] / _PENALTY for column in range(1, max(share) + 1))]  # the constant has no penalty
+        root = math.sqrt
         order = list(range(len(rows)))
         draw = random.Random(0)
         for _ in range(_EPOCHS):
@@ -130,9 +132,10 @@ class _Classifier:
                 for label, (weights, squares) in enumerate(zip(self._weights, seen, strict=True)):
                     error = balance[index] * (raised[label] / total - (label == targets[index]))
                     for column, value in rows[index]:
-                        slope = error * value + (_PENALTY * weights[column] / share[column] if column else 0.0)
-                        squares[column] += slope * slope
-                        weights[column] -= 0.3 * slope / math.sqrt(squares[column])
+                        weight = weights[column]
+                        slope = error * value + weight / shares[column]
+                        squares[column] = square = squares[column] + slope * slope
+                        weights[column] = weight - 0.3 * slope / root(square)
 
 
 def _scale(values: Sequence[float]) -> tuple[float, float]:
