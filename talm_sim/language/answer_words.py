@@ -47,9 +47,15 @@ def way(name: str) -> re.Pattern[str]:
 
 def says(name: str, text: str) -> bool:
     """Return whether a text declines, fails, finds nothing or claims in one of the ways of that name in the file."""
-    return _small(name).search(text.lower()) is not None
+    return finds("answer_words.toml", "ways", name, text)
+
+
+def finds(file: str, table: str, name: str, text: str) -> bool:
+    """Return whether one of the patterns of that name in a table is found in a text, whatever its case."""
+    return _small(file, table, name).search(text.lower()) is not None
 
 
 @cache
-def _small(name: str) -> re.Pattern[str]:
-    return compile_small(*read_words("answer_words.toml")["ways"][name])
+def _small(file: str, table: str, name: str) -> re.Pattern[str]:
+    """Return the patterns as one; it is compiled when it is first looked for."""
+    return compile_small(*read_words(file)[table][name])

@@ -15,7 +15,7 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from talm_sim.language.answer_words import compile_small, compile_words, read_words
+from talm_sim.language.answer_words import compile_words, finds, read_words
 from talm_sim.language.question_words import GENERIC, content_stems, stem
 from talm_sim.language.sentences import Sentence, split_sentences
 
@@ -41,14 +41,8 @@ def _pattern(table: str, name: str) -> re.Pattern[str]:
     return compile_words(*_words(table)[name])
 
 
-@cache
-def _small(table: str, name: str) -> re.Pattern[str]:
-    """Return what is looked for in small letters; it is compiled when it is first looked for."""
-    return compile_small(*_words(table)[name])
-
-
 def _is(table: str, name: str, text: str) -> bool:
-    return _small(table, name).search(text.lower()) is not None
+    return finds("evidence.toml", table, name, text)
 
 
 @lru_cache(maxsize=4_096)
