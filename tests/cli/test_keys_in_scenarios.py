@@ -95,3 +95,31 @@ def test_options_are_scored_where_a_tool_names_an_address_with_a_password(talm: 
     monkeypatch.delenv("MY_SERVER_BASE_URL")
     assert talm(*run, "--replay", "--run-id", "again")[0] == 0
     assert [row.values["accuracy"] for name in ("live", "again") for row in load_run(name, Path("runs")).rows()] == [1, 1]
+
+
+MINE = '''
+from langchain_core.tools import tool
+
+@tool
+def set_proxy(url: str) -> dict:
+    """Set the proxy."""
+    return {"proxy": url}
+
+tools = [set_proxy]
+
+async def agent(messages, tools):
+    return str(await tools[0].ainvoke({"url": "http://bob:tea@10.0.0.1:8080"}))
+'''
+
+
+@pytest.mark.usefixtures("nothing_given")
+def test_your_agent_and_its_tool_get_what_the_scenario_says(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path.cwd()))
+    Path("mine_proxy.py").write_text(MINE)
+    asked = {"messages": [{"role": "user", "content": f"Use {ADDRESS}."}], "gold_calls": [{"name": "set_proxy", "arguments": {"url": ADDRESS}}]}
+    Path("s.jsonl").write_text(json.dumps({"id": "p", "group": "perfect", "turns": [asked], "tools": ["set_proxy"]}) + "\n")
+    own = ("--agent", "mine_proxy:agent", "--tools-from", "mine_proxy:tools", "--scenarios", "s.jsonl", "--human", "none")
+    assert talm("run", *own, "--live", "--run-id", "own")[0] == 0
+    (one,) = load_run("own", Path("runs")).episodes()
+    assert one.answer == str({"proxy": ADDRESS}) and [event.arguments for event in one.tool_events] == [{"url": ADDRESS}]
+    assert "bob:tea" not in "".join(talm("show", "own:p")[1:])
